@@ -327,7 +327,7 @@ func TestLeafIsRemade(t *testing.T) {
 				remove(t, d.CertFile("apiserver"))
 				mustEnsure(t, d, wider, *o)
 			},
-			want:   Renewed, why: "its usages were others",
+			want: Renewed, why: "its usages were others",
 		},
 		"OtherAuthority": {
 			reason: "A leaf of another authority is trusted by nobody here.",
