@@ -1,0 +1,40 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupName is the API group of this package.
+const GroupName = "config.karmada.io"
+
+// Kinds of this package, as they stand in the "kind" field of a manifest.
+const (
+	KindResourceInterpreterContext              = "ResourceInterpreterContext"
+	KindResourceInterpreterCustomization        = "ResourceInterpreterCustomization"
+	KindResourceInterpreterWebhookConfiguration = "ResourceInterpreterWebhookConfiguration"
+)
+
+// Resources of this package, as they stand in a URL of the API.
+const (
+	ResourceResourceInterpreterCustomizations        = "resourceinterpretercustomizations"
+	ResourceResourceInterpreterWebhookConfigurations = "resourceinterpreterwebhookconfigurations"
+)
+
+// GroupVersion is the group and version of every type in this package.
+var GroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
+
+// AddToScheme registers the types of this package with s. It has the signature
+// that client-go's scheme builders expect and never fails.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion,
+		&ResourceInterpreterContext{},
+		&ResourceInterpreterCustomization{},
+		&ResourceInterpreterCustomizationList{},
+		&ResourceInterpreterWebhookConfiguration{},
+		&ResourceInterpreterWebhookConfigurationList{},
+	)
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}

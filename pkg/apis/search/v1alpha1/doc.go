@@ -1,0 +1,9 @@
+// +kubebuilder:object:generate=true
+// +groupName=search.karmada.io
+
+// Package v1alpha1 is version v1alpha1 of the API group search.karmada.io: which
+// resources of the member clusters are cached for search and proxying.
+//
+// An aggregated API server serves this group. It validates in code, so the types
+// carry no schema validation and no CustomResourceDefinition of them is installed.
+package v1alpha1
