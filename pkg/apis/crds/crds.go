@@ -26,12 +26,37 @@ var bases embed.FS
 // Their conversion strategy is None, also of the bindings, which have two
 // versions: whoever runs the webhook that converts between them says so.
 func All() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	return decode(func(string) bool { return true })
+}
+
+// Groups returns the definitions of the API groups of these names, such as
+// policy.karmada.io, sorted by name. A group without any is an error, so that a
+// typing mistake does not go unnoticed.
+func Groups(names ...string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	out, err := decode(func(group string) bool { return slices.Contains(names, group) })
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(out, func(c *apiextensionsv1.CustomResourceDefinition) bool { return c.Spec.Group == name }) {
+			return nil, fmt.Errorf("API group %q has no CustomResourceDefinitions", name)
+		}
+	}
+	return out, nil
+}
+
+// decode returns the definitions of the groups that are wanted. The name of each
+// file starts with its group, so that no others need be decoded.
+func decode(wanted func(group string) bool) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	files, err := bases.ReadDir("bases")
 	if err != nil {
 		return nil, fmt.Errorf("list embedded CustomResourceDefinitions: %w", err)
 	}
-	out := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(files))
+	var out []*apiextensionsv1.CustomResourceDefinition
 	for _, f := range files {
+		if group, _, _ := strings.Cut(f.Name(), "_"); !wanted(group) {
+			continue
+		}
 		b, err := bases.ReadFile(path.Join("bases", f.Name()))
 		if err != nil {
 			return nil, fmt.Errorf("read embedded CustomResourceDefinition %s: %w", f.Name(), err)
@@ -46,22 +71,4 @@ func All() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		return strings.Compare(a.Name, b.Name)
 	})
 	return out, nil
-}
-
-// Groups returns the definitions of the API groups of these names, such as
-// policy.karmada.io, sorted by name. A group without any is an error, so that a
-// typing mistake does not go unnoticed.
-func Groups(names ...string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	all, err := All()
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		if !slices.ContainsFunc(all, func(c *apiextensionsv1.CustomResourceDefinition) bool { return c.Spec.Group == name }) {
-			return nil, fmt.Errorf("API group %q has no CustomResourceDefinitions", name)
-		}
-	}
-	return slices.DeleteFunc(all, func(c *apiextensionsv1.CustomResourceDefinition) bool {
-		return !slices.Contains(names, c.Spec.Group)
-	}), nil
 }
