@@ -30,8 +30,9 @@ import (
 	"time"
 )
 
-// ErrNotHeld is what Signal returns when no process holds the lock.
-var ErrNotHeld = errors.New("no process holds the lock")
+// ErrNotHeld is what Signal returns when no process holds the lock. It is an
+// os.ErrProcessDone, like that of signalling any other process that has ended.
+var ErrNotHeld = fmt.Errorf("no process holds the lock: %w", os.ErrProcessDone)
 
 // A HeldError is what Acquire returns when another process holds the lock.
 type HeldError struct {

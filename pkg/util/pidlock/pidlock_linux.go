@@ -147,7 +147,7 @@ func Signal(path string, sig os.Signal) error {
 	}
 	err = signalIfHolder(p, path, sig)
 	if errors.Is(err, os.ErrProcessDone) {
-		err = ErrNotHeld
+		err = ErrNotHeld // it ended meanwhile
 	}
 	if err = errors.Join(err, p.Release()); err != nil {
 		return fmt.Errorf("signal process %d, which holds lock %s: %w", pid, path, err)

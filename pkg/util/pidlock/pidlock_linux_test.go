@@ -101,7 +101,7 @@ func TestOtherProcess(t *testing.T) {
 		t.Fatal("the test needs the text of the dead process")
 	}
 	wantHolder(t, "A killed process holds nothing, whatever the text says.", path, 0)
-	if err := Signal(path, syscall.SIGTERM); !errors.Is(err, ErrNotHeld) {
+	if err := Signal(path, syscall.SIGTERM); !errors.Is(err, ErrNotHeld) || !errors.Is(err, os.ErrProcessDone) {
 		t.Errorf("nobody may be signalled because of the text: %v", err)
 	}
 	l, err := Acquire(path)
@@ -169,6 +169,9 @@ func TestOwnProcess(t *testing.T) {
 	}
 	if got := secondProcess(t, path); !strings.Contains(got, strconv.Itoa(os.Getpid())) {
 		t.Errorf("asking must not have cost this process its lock; another one says: %s", got)
+	}
+	if got := secondProcess(t, path); !strings.Contains(got, strconv.Itoa(os.Getpid())) {
+		t.Errorf("starting a process must not have cost this one its lock; another one says: %s", got)
 	}
 	if err := Signal(path, syscall.Signal(0)); err != nil {
 		t.Errorf("this process is there to be signalled: %v", err)
