@@ -1,0 +1,279 @@
+// Package bootstrap holds the objects that every control plane has from its first minute (namespaces, API types,
+// access rules, and the cluster-info that registering clusters read) and brings an API server to have them. Applying
+// them again changes nothing that is right.
+package bootstrap
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+
+	"github.com/karmadactl/karmadactl/pkg/apis/crds"
+)
+
+//go:embed manifests/namespaces.yaml
+var namespaces []byte
+
+//go:embed manifests/rbac.yaml
+var rbac []byte
+
+const (
+	// fieldManager owns what is applied here.
+	fieldManager = "karmadactl-init"
+
+	// parallel requests are few: the API server that they reach has only just started, on perhaps two cores.
+	parallel = 8
+
+	retryInterval = 100 * time.Millisecond
+	retryFor      = 20 * time.Second
+)
+
+// installedGroups are the API groups whose controllers exist. The others come with theirs.
+var installedGroups = [...]string{"policy.karmada.io", "work.karmada.io", "config.karmada.io"}
+
+// Namespaces returns the namespaces of the control plane.
+func Namespaces() ([]*unstructured.Unstructured, error) { return decode(namespaces) }
+
+// RBAC returns the access rules of the control plane (spec: behaviour/11 11.6, behaviour/15 15.4). The role
+// system:karmada:agent-rbac-generator is not among them: with it the holder of a bootstrap token could become admin.
+func RBAC() ([]*unstructured.Unstructured, error) { return decode(rbac) }
+
+// CRDs returns the definitions of the API types that this version installs.
+func CRDs() ([]*unstructured.Unstructured, error) {
+	all, err := crds.Groups(installedGroups[:]...)
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for _, crd := range all {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+		if err != nil {
+			return nil, fmt.Errorf("convert CustomResourceDefinition %s: %w", crd.Name, err)
+		}
+		u := &unstructured.Unstructured{Object: content}
+		u.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+		unstructured.RemoveNestedField(u.Object, "status")
+		unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+		objects = append(objects, u)
+	}
+	return objects, nil
+}
+
+// ClusterInfo returns the ConfigMap that tells whoever registers a cluster where the control plane is (spec:
+// cli/init.md 8). kubeconfig holds no credentials.
+func ClusterInfo(kubeconfig []byte) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1",
+		"kind":       "ConfigMap",
+		"metadata":   map[string]any{"namespace": metav1.NamespacePublic, "name": bootstrapapi.ConfigMapClusterInfo},
+		"data":       map[string]any{bootstrapapi.KubeConfigKey: string(kubeconfig)},
+	}}
+}
+
+// All returns every object above in the order in which they are applied. kubeconfig is that of ClusterInfo.
+func All(kubeconfig []byte) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	for _, set := range []func() ([]*unstructured.Unstructured, error){Namespaces, CRDs, RBAC} {
+		objects, err := set()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, objects...)
+	}
+	return append(all, ClusterInfo(kubeconfig)), nil
+}
+
+// resourceOf maps the kinds above to their resources: no discovery is needed for a handful of fixed ones.
+func resourceOf(u *unstructured.Unstructured) (schema.GroupVersionResource, error) {
+	gvk := u.GroupVersionKind()
+	plural, ok := map[string]string{
+		"Namespace": "namespaces", "ConfigMap": "configmaps",
+		"ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings",
+		"Role": "roles", "RoleBinding": "rolebindings",
+		"CustomResourceDefinition": "customresourcedefinitions",
+	}[gvk.Kind]
+	if !ok {
+		return schema.GroupVersionResource{}, fmt.Errorf("kind %s is not one of the bootstrap objects", gvk.Kind)
+	}
+	return gvk.GroupVersion().WithResource(plural), nil
+}
+
+// A Summary counts what Apply did.
+type Summary struct {
+	Created, Updated, Unchanged int
+}
+
+// String says it for people.
+func (s Summary) String() string {
+	switch {
+	case s.Created+s.Updated == 0:
+		return fmt.Sprintf("%d unchanged", s.Unchanged)
+	case s.Updated+s.Unchanged == 0:
+		return fmt.Sprintf("%d created", s.Created)
+	}
+	return fmt.Sprintf("%d created, %d updated, %d unchanged", s.Created, s.Updated, s.Unchanged)
+}
+
+type outcome int
+
+const (
+	unchanged outcome = iota
+	created
+	updated
+)
+
+// Apply brings the objects to be as given, several at a time: what others added to them stays, what is right is not
+// written. An API server that is only just there may refuse for a moment; that is waited for.
+func Apply(ctx context.Context, c dynamic.Interface, objects []*unstructured.Unstructured) (Summary, error) {
+	outcomes := make([]outcome, len(objects))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for i, object := range objects {
+		group.Go(func() (err error) {
+			outcomes[i], err = applyWithRetry(ctx, c, object)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return Summary{}, err
+	}
+	var s Summary
+	for _, o := range outcomes {
+		switch o {
+		case created:
+			s.Created++
+		case updated:
+			s.Updated++
+		default:
+			s.Unchanged++
+		}
+	}
+	return s, nil
+}
+
+func applyWithRetry(ctx context.Context, c dynamic.Interface, object *unstructured.Unstructured) (outcome, error) {
+	var did outcome
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, retryInterval, retryFor, true, func(ctx context.Context) (bool, error) {
+		did, last = apply(ctx, c, object)
+		if last != nil && isTransient(last) {
+			return false, nil
+		}
+		return true, last
+	})
+	if err == nil {
+		return did, nil
+	}
+	if last != nil && !errors.Is(err, last) {
+		err = fmt.Errorf("%w: %w", err, last)
+	}
+	return did, fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
+}
+
+func apply(ctx context.Context, c dynamic.Interface, object *unstructured.Unstructured) (outcome, error) {
+	gvr, err := resourceOf(object)
+	if err != nil {
+		return unchanged, err
+	}
+	var resource dynamic.ResourceInterface = c.Resource(gvr)
+	if ns := object.GetNamespace(); ns != "" {
+		resource = c.Resource(gvr).Namespace(ns)
+	}
+	before, err := resource.Get(ctx, object.GetName(), metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return unchanged, err
+	}
+	existed := err == nil
+	after, err := resource.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	switch {
+	case err != nil:
+		return unchanged, err
+	case !existed:
+		return created, nil
+	case before.GetResourceVersion() != after.GetResourceVersion():
+		return updated, nil
+	}
+	return unchanged, nil
+}
+
+// isTransient tells answers of an API server that is still settling from final ones. A namespace that has only just
+// been made may not be visible to every part of it yet.
+func isTransient(err error) bool {
+	return apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) ||
+		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || apierrors.IsConflict(err) ||
+		apierrors.IsNotFound(err) || apierrors.IsForbidden(err) ||
+		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err)
+}
+
+// WaitEstablished returns when the API server serves every one of the given CustomResourceDefinitions.
+func WaitEstablished(ctx context.Context, c dynamic.Interface, definitions []*unstructured.Unstructured) error {
+	resource := c.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
+	for _, d := range definitions {
+		var why error
+		err := wait.PollUntilContextTimeout(ctx, retryInterval/4, retryFor, true, func(ctx context.Context) (bool, error) {
+			u, err := resource.Get(ctx, d.GetName(), metav1.GetOptions{})
+			if err != nil {
+				why = err
+				return false, nil
+			}
+			var crd apiextensionsv1.CustomResourceDefinition
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &crd); err != nil {
+				return false, err
+			}
+			why = notEstablished(crd)
+			return why == nil, nil
+		})
+		if err != nil {
+			return fmt.Errorf("wait until %s is served: %w", d.GetName(), errors.Join(err, why))
+		}
+	}
+	return nil
+}
+
+// notEstablished returns why a definition is not served yet, nil when it is.
+func notEstablished(crd apiextensionsv1.CustomResourceDefinition) error {
+	for _, c := range crd.Status.Conditions {
+		switch {
+		case c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue:
+			return nil
+		case c.Type == apiextensionsv1.NamesAccepted && c.Status == apiextensionsv1.ConditionFalse:
+			return fmt.Errorf("its names are not accepted: %s", c.Message)
+		}
+	}
+	return errors.New("it is not established yet")
+}
+
+func decode(data []byte) ([]*unstructured.Unstructured, error) {
+	d := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+	var objects []*unstructured.Unstructured
+	for {
+		u := &unstructured.Unstructured{}
+		err := d.Decode(&u.Object)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("decode the built-in objects: %w", err)
+		}
+		if len(u.Object) > 0 {
+			objects = append(objects, u)
+		}
+	}
+}

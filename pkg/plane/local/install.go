@@ -1,0 +1,394 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/karmadactl/karmadactl/pkg/certs"
+	"github.com/karmadactl/karmadactl/pkg/plane"
+	"github.com/karmadactl/karmadactl/pkg/plane/bootstrap"
+	"github.com/karmadactl/karmadactl/pkg/util/pidlock"
+)
+
+// A Request is what the user asks of an installation. A nil field keeps what is installed, or takes the default.
+type Request struct {
+	DataDir          string
+	PKI              *string
+	BindAddress      *string
+	AdvertiseAddress *string
+	Port             *int
+	CertValidity     *time.Duration
+	ExternalIPs      *[]string
+	ExternalDNS      *[]string
+	// CACert and CAKey are files of the user's own authority; both or none.
+	CACert, CAKey string
+	// Timeout bounds the wait for components; 0 waits for ever.
+	Timeout time.Duration
+	// Supervisor is the command that starts the plane and keeps it.
+	Supervisor []string
+}
+
+// A Step is one part of an installation, for the user to see.
+type Step struct {
+	Name   string        `json:"name"`
+	Detail string        `json:"detail,omitempty"`
+	Took   time.Duration `json:"took"`
+}
+
+// A Reporter shows progress.
+type Reporter interface {
+	Begin(step string)
+	// Progress tells what a step waits for.
+	Progress(text string)
+	End(Step)
+}
+
+// A Result is what an installation came to.
+type Result struct {
+	DataDir    string   `json:"dataDir"`
+	Server     string   `json:"server"`
+	Kubeconfig string   `json:"kubeconfig"`
+	Context    string   `json:"context"`
+	CAHash     string   `json:"caCertHash"`
+	ValidFor   []string `json:"serverCertificateNames"`
+	Log        string   `json:"log"`
+	PID        int      `json:"pid"`
+	Changed    bool     `json:"changed"`
+	Steps      []Step   `json:"steps"`
+}
+
+// An Installation is an intended control plane on this host: what Plan found out without changing anything.
+type Installation struct {
+	Plane plane.Plane
+	// Certificates is what will happen to each of them.
+	Certificates []certs.Change
+
+	request   Request
+	authority *certs.Authority
+	fresh     bool // nothing is installed yet
+	running   Holders
+	restart   bool // what runs was started with other flags
+}
+
+// Fresh reports whether nothing is installed yet.
+func (i *Installation) Fresh() bool { return i.fresh }
+
+// Running reports whether the control plane runs now.
+func (i *Installation) Running() bool { return i.running.Running() }
+
+// NeedsRestart reports whether the control plane that runs now has to be started anew.
+func (i *Installation) NeedsRestart() bool { return i.restart }
+
+// Apply carries the installation out. It may be interrupted at any point: planning and applying again completes it.
+// When the very first start fails, what was made is removed again.
+func (i *Installation) Apply(ctx context.Context, r Reporter) (result Result, err error) {
+	l := i.Plane.Layout
+	made := missing(l.Dir, l.PKI)
+	if err := makeDirs(l); err != nil {
+		return Result{}, err
+	}
+	lock, err := LockCommands(l)
+	if err != nil {
+		return Result{}, err
+	}
+	run := &stepper{reporter: r}
+	defer func() {
+		result.Steps = run.steps
+		if err != nil && i.fresh && !errors.Is(err, context.Canceled) {
+			err = errors.Join(err, i.undo(made))
+		}
+		err = errors.Join(err, lock.Release())
+	}()
+
+	i.do(ctx, run)
+	if run.err != nil {
+		return Result{}, run.err
+	}
+	h, err := FindProcesses(l)
+	if err != nil {
+		return Result{}, err
+	}
+	hash, err := caHash(i.Plane)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{
+		DataDir:    l.Dir,
+		Server:     i.Plane.Config.Server(),
+		Kubeconfig: l.AdminKubeconfig(),
+		Context:    adminNames().Context,
+		CAHash:     hash,
+		ValidFor:   i.Plane.Config.ServerNames(),
+		Log:        l.LogFile(),
+		PID:        h.Plane,
+		Changed:    run.changed,
+	}, nil
+}
+
+// prepare makes what components read.
+func (i *Installation) prepare(ctx context.Context, run *stepper) {
+	l := i.Plane.Layout
+	run.step("configuration", func() (string, bool, error) {
+		changed, err := i.Plane.Config.Save(l.Dir)
+		return l.ConfigFile(), changed, err
+	})
+	run.step("certificates", func() (string, bool, error) {
+		changes, err := EnsureCertificates(ctx, i.Plane, i.authority)
+		return describeCertificates(changes), slices.ContainsFunc(changes, certs.Change.Changed), err
+	})
+	run.step("component files", func() (string, bool, error) {
+		changed, err := WriteFiles(i.Plane)
+		return countFiles(changed), len(changed) > 0, err
+	})
+}
+
+// do is the installation, step by step.
+func (i *Installation) do(ctx context.Context, run *stepper) {
+	l := i.Plane.Layout
+	i.prepare(ctx, run)
+	var client dynamic.Interface
+	run.step("start", func() (string, bool, error) {
+		if i.restart {
+			if _, err := Stop(ctx, l); err != nil {
+				return "", false, err
+			}
+			i.running = Holders{}
+		}
+		return i.start(ctx, run.reporter)
+	})
+	run.step("kubeconfig", func() (string, bool, error) {
+		changed, err := writeAdminKubeconfig(i.Plane)
+		return l.AdminKubeconfig(), changed, err
+	})
+	run.step("namespaces", func() (string, bool, error) {
+		config, err := adminClient(i.Plane)
+		if err != nil {
+			return "", false, err
+		}
+		if client, err = dynamic.NewForConfig(config); err != nil {
+			return "", false, fmt.Errorf("make a client for the API server: %w", err)
+		}
+		objects, err := bootstrap.Namespaces()
+		return applyObjects(ctx, client, err, objects...)
+	})
+	run.step("API types", func() (string, bool, error) {
+		definitions, err := bootstrap.CRDs()
+		detail, changed, err := applyObjects(ctx, client, err, definitions...)
+		if err != nil {
+			return "", false, err
+		}
+		return detail, changed, bootstrap.WaitEstablished(ctx, client, definitions)
+	})
+	run.step("access rules", func() (string, bool, error) {
+		objects, err := bootstrap.RBAC()
+		return applyObjects(ctx, client, err, objects...)
+	})
+	run.step("cluster-info", func() (string, bool, error) {
+		info, err := clusterInfo(i.Plane)
+		if err != nil {
+			return "", false, err
+		}
+		return applyObjects(ctx, client, nil, bootstrap.ClusterInfo(info))
+	})
+}
+
+// Start starts the control plane that is installed, with the ports of loopback moved where others took them, and waits
+// until it is ready. It reports whether it had to.
+func Start(ctx context.Context, r Request, reporter Reporter) (started bool, err error) {
+	i, err := Plan(r)
+	if err != nil {
+		return false, err
+	}
+	lock, err := LockCommands(i.Plane.Layout)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+
+	run := &stepper{reporter: reporter}
+	i.prepare(ctx, run)
+	run.step("start", func() (string, bool, error) {
+		detail, did, err := i.start(ctx, reporter)
+		started = did
+		return detail, did, err
+	})
+	return started, run.err
+}
+
+// start starts the plane, or waits for the one that another command has started.
+func (i *Installation) start(ctx context.Context, r Reporter) (string, bool, error) {
+	ctx, cancel := withTimeout(ctx, i.request.Timeout)
+	defer cancel()
+	show := func(s State) { r.Progress(waitText(s)) }
+	var err error
+	if i.running.Running() {
+		err = WaitReady(ctx, i.Plane.Layout, show)
+	} else {
+		err = start(ctx, i.Plane.Layout, i.request.Supervisor, i.Plane.Layout.SupervisorLog(), show)
+	}
+	if err != nil {
+		return "", false, err
+	}
+	state, err := readState[State](i.Plane.Layout.PlaneState())
+	return readyText(state), !i.running.Running(), err
+}
+
+// undo takes a first installation back that did not succeed: its processes, then its files.
+func (i *Installation) undo(made []string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if _, err := Stop(ctx, i.Plane.Layout); err != nil {
+		return fmt.Errorf("stop what was started: %w", err)
+	}
+	if _, err := removeFiles(i.Plane, true); err != nil {
+		return fmt.Errorf("remove what was made: %w", err)
+	}
+	for _, dir := range made {
+		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove what was made: %w", err)
+		}
+	}
+	return nil
+}
+
+// missing lists the directories that making dirs will make, innermost first.
+func missing(dirs ...string) []string {
+	var list []string
+	for _, dir := range dirs {
+		for d := dir; ; d = filepath.Dir(d) {
+			if _, err := os.Lstat(d); err == nil || d == filepath.Dir(d) {
+				break
+			}
+			list = append(list, d)
+		}
+	}
+	slices.SortFunc(list, func(a, b string) int { return len(b) - len(a) })
+	return slices.Compact(list)
+}
+
+// A stepper runs steps until one fails, and tells the reporter.
+type stepper struct {
+	reporter Reporter
+	steps    []Step
+	changed  bool
+	err      error
+}
+
+func (s *stepper) step(name string, do func() (detail string, changed bool, err error)) {
+	if s.err != nil {
+		return
+	}
+	begin := time.Now()
+	s.reporter.Begin(name)
+	detail, changed, err := do()
+	if err != nil {
+		s.err = fmt.Errorf("%s: %w", name, err)
+		return
+	}
+	s.changed = s.changed || changed
+	done := Step{Name: name, Detail: detail, Took: time.Since(begin)}
+	s.steps = append(s.steps, done)
+	s.reporter.End(done)
+}
+
+// LockCommands keeps other commands from changing the installation at the same time.
+func LockCommands(l plane.Layout) (*pidlock.Lock, error) {
+	if err := os.MkdirAll(l.RunDir(), 0o700); err != nil {
+		return nil, fmt.Errorf("make directory: %w", err)
+	}
+	lock, err := pidlock.Acquire(l.CommandLock())
+	var held *pidlock.HeldError
+	if errors.As(err, &held) {
+		return nil, fmt.Errorf("another karmadactl (process %d) is working on %s: wait until it is done, then run this again", held.PID, l.Dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock the data directory: %w", err)
+	}
+	return lock, nil
+}
+
+// applyObjects applies what a function of package bootstrap returned.
+func applyObjects(ctx context.Context, c dynamic.Interface, err error, objects ...*unstructured.Unstructured) (string, bool, error) {
+	if err != nil {
+		return "", false, err
+	}
+	summary, err := bootstrap.Apply(ctx, c, objects)
+	return summary.String(), summary.Created+summary.Updated > 0, err
+}
+
+// adminClient reaches the API server as admin.
+func adminClient(p plane.Plane) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", p.Layout.AdminKubeconfig())
+	if err != nil {
+		return nil, fmt.Errorf("read the admin's kubeconfig: %w", err)
+	}
+	// The installer sits on the same host: it does not depend on the advertised address being reachable from here.
+	config.Host = p.Config.LocalServer()
+	config.QPS = -1
+	return config, nil
+}
+
+func withTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, d)
+}
+
+func describeCertificates(changes []certs.Change) string {
+	counts := map[certs.Action]int{}
+	for _, c := range changes {
+		counts[c.Action]++
+	}
+	var parts []string
+	for _, action := range []certs.Action{certs.Created, certs.Imported, certs.Completed, certs.Renewed, certs.Tightened, certs.Kept} {
+		if n := counts[action]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, action))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func countFiles(changed []string) string {
+	if len(changed) == 0 {
+		return "unchanged"
+	}
+	return fmt.Sprintf("%d written", len(changed))
+}
+
+// waitText names what is not ready yet.
+func waitText(s State) string {
+	var names []string
+	for _, c := range s.Components {
+		if c.Phase != Ready {
+			names = append(names, c.Name)
+		}
+	}
+	return "waiting for " + strings.Join(names, ", ")
+}
+
+func readyText(s State) string {
+	var parts []string
+	for _, c := range s.Components {
+		parts = append(parts, fmt.Sprintf("%s %.1fs", c.Name, c.StartedIn.Seconds()))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// sameComponents reports whether two descriptions run the same way.
+func sameComponents(a, b plane.Plane) bool {
+	return reflect.DeepEqual(a.Components, b.Components) && reflect.DeepEqual(a.Files, b.Files)
+}

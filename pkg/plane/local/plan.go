@@ -1,0 +1,168 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/karmadactl/karmadactl/pkg/certs"
+	"github.com/karmadactl/karmadactl/pkg/plane"
+	"github.com/karmadactl/karmadactl/pkg/util/preflight"
+)
+
+const (
+	// minFreeBytes is what etcd (two preallocated log segments, the database and its snapshot) and the log need to
+	// begin with.
+	minFreeBytes = 512 << 20
+	// minOpenFiles covers a few hundred watches and etcd's own files.
+	minOpenFiles = 4096
+)
+
+// Plan looks at the host and at what is installed, and returns the installation that r asks for. It changes nothing.
+// Everything that is in the way is reported at once.
+func Plan(r Request) (*Installation, error) {
+	dir, err := filepath.Abs(r.DataDir)
+	if err != nil {
+		return nil, fmt.Errorf("find the data directory: %w", err)
+	}
+	r.DataDir = dir
+
+	installed, err := plane.Load(dir)
+	fresh := errors.Is(err, plane.ErrNotInstalled)
+	if err != nil && !fresh {
+		return nil, err
+	}
+	if !fresh && installed.Kind != plane.KindControlPlane {
+		return nil, &plane.ForeignDirectoryError{Dir: dir, Reason: fmt.Sprintf("it holds the local member cluster %q: choose another directory", installed.Name)}
+	}
+	cfg := installed
+	if fresh {
+		cfg = plane.NewConfig(plane.KindControlPlane, "karmada")
+	}
+	if err := r.apply(&cfg); err != nil {
+		return nil, err
+	}
+
+	i := &Installation{request: r, fresh: fresh}
+	if i.running, err = FindProcesses(plane.NewLayout(dir, cfg.PKI)); err != nil {
+		return nil, err
+	}
+	if i.authority, err = loadAuthority(r); err != nil {
+		return nil, err
+	}
+	return i, i.check(cfg, installed)
+}
+
+// apply puts what the user asked for into cfg, and finds the addresses that nobody named.
+func (r Request) apply(cfg *plane.Config) error {
+	set(&cfg.BindAddress, r.BindAddress)
+	set(&cfg.AdvertiseAddress, r.AdvertiseAddress)
+	set(&cfg.Port, r.Port)
+	set(&cfg.ExternalIPs, r.ExternalIPs)
+	set(&cfg.ExternalDNS, r.ExternalDNS)
+	if r.CertValidity != nil {
+		cfg.CertValidity = metav1.Duration{Duration: *r.CertValidity}
+	}
+	if r.PKI != nil {
+		pki, err := filepath.Abs(*r.PKI)
+		if err != nil {
+			return fmt.Errorf("find the certificate directory: %w", err)
+		}
+		if pki == plane.NewLayout(r.DataDir, "").PKI {
+			pki = ""
+		}
+		cfg.PKI = pki
+	}
+	if cfg.AdvertiseAddress == "" {
+		cfg.AdvertiseAddress = defaultAdvertiseAddress(cfg.BindAddress)
+	}
+	cfg.KubernetesVersion, cfg.Withdrawn = plane.KubernetesVersion, false
+	return nil
+}
+
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// defaultAdvertiseAddress is the bound address when there is one, else the one that the default route leaves by, else
+// loopback: a host without a network still gets a control plane for itself.
+func defaultAdvertiseAddress(bind string) string {
+	if a, err := netip.ParseAddr(bind); err != nil || !a.IsUnspecified() {
+		return bind
+	}
+	ip, err := utilnet.ChooseHostInterface()
+	if err != nil {
+		return "127.0.0.1"
+	}
+	return ip.String()
+}
+
+func loadAuthority(r Request) (*certs.Authority, error) {
+	if r.CACert == "" && r.CAKey == "" {
+		return nil, nil
+	}
+	return certs.LoadAuthority(r.CACert, r.CAKey, time.Now())
+}
+
+// check finds everything that would keep the installation from succeeding.
+func (i *Installation) check(cfg, installed plane.Config) error {
+	var errs []error
+	if i.running.Running() {
+		// What runs now holds its own ports.
+		if cfg.Port != installed.Port || cfg.BindAddress != installed.BindAddress {
+			errs = append(errs, checkPort(cfg))
+		}
+	} else {
+		errs = append(errs, checkPort(cfg), cfg.ChoosePorts(preflight.PortInUse))
+	}
+	if err := cfg.Validate(); err != nil {
+		errs = append(errs, err)
+	} else {
+		errs = append(errs, preflight.HostAddress(cfg.BindAddress))
+	}
+	l := plane.NewLayout(i.request.DataDir, cfg.PKI)
+	errs = append(errs,
+		preflight.WritableDir(l.Dir),
+		preflight.WritableDir(l.PKI),
+		preflight.FreeSpace(l.Dir, minFreeBytes),
+		preflight.OpenFiles(minOpenFiles),
+	)
+	if !i.fresh && cfg.PKI != installed.PKI {
+		errs = append(errs, fmt.Errorf("the certificates of this installation are in %s: init cannot move them to %s; leave that flag out", plane.NewLayout(i.request.DataDir, installed.PKI).PKI, l.PKI))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+
+	i.Plane = plane.ControlPlane(cfg, l)
+	changes, err := certs.Dir{Path: l.PKI}.Plan(i.Plane.Certificates, certOptions(i.Plane, i.authority))
+	if err != nil {
+		return err
+	}
+	i.Certificates = changes
+	if i.fresh {
+		for _, c := range changes {
+			if c.Action == certs.Kept || c.Action == certs.Completed || c.Action == certs.Tightened {
+				i.Plane.Config.Provided = append(i.Plane.Config.Provided, c.Name)
+			}
+		}
+		return nil
+	}
+	i.restart = i.running.Running() && !sameComponents(i.Plane, plane.ControlPlane(installed, l))
+	return nil
+}
+
+func checkPort(cfg plane.Config) error {
+	if net.ParseIP(cfg.BindAddress) == nil || cfg.Port < 1 || cfg.Port > 65535 {
+		return nil // reported by Validate
+	}
+	return preflight.PortFree(cfg.BindAddress, cfg.Port)
+}

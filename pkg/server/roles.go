@@ -1,0 +1,103 @@
+// Package server puts the roles of the karmada binary together. This file is the only one that knows them all.
+package server
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/karmadactl/karmadactl/pkg/plane"
+	"github.com/karmadactl/karmadactl/pkg/plane/local"
+	"github.com/karmadactl/karmadactl/pkg/server/controllermanager"
+	"github.com/karmadactl/karmadactl/pkg/server/kube"
+	planerole "github.com/karmadactl/karmadactl/pkg/server/plane"
+)
+
+// A roleEntry is one thing that the binary can be.
+type roleEntry struct {
+	name, short string
+	// new makes its command. At most one is made in a process: upstream's constructors install signal handlers.
+	new constructor
+}
+
+type constructor = func(genericiooptions.IOStreams) (*cobra.Command, error)
+
+func roles() []roleEntry {
+	upstream := func(new func() *cobra.Command) constructor {
+		return func(genericiooptions.IOStreams) (*cobra.Command, error) { return new(), nil }
+	}
+	return []roleEntry{
+		{"plane", "Run the whole control plane in this process", func(s genericiooptions.IOStreams) (*cobra.Command, error) {
+			return planerole.New(s, controlPlaneRunners()), nil
+		}},
+		{"member", "Run a complete local member cluster in this process", func(s genericiooptions.IOStreams) (*cobra.Command, error) {
+			return planerole.NewMember(s, memberRunners()), nil
+		}},
+		{plane.KarmadaControllerManager, "Run the controllers of Karmada", controllermanager.New},
+		{plane.Etcd, "Run etcd, with its own flags", upstream(kube.NewEtcdCommand)},
+		{plane.KubeAPIServer, "Run kube-apiserver, with its own flags", upstream(kube.NewAPIServerCommand)},
+		{plane.KubeControllerManager, "Run kube-controller-manager, with its own flags", upstream(kube.NewControllerManagerCommand)},
+		{plane.KubeScheduler, "Run kube-scheduler, with its own flags", upstream(kube.NewSchedulerCommand)},
+	}
+}
+
+func controlPlaneRunners() map[string]local.Runner {
+	return map[string]local.Runner{
+		plane.Etcd:                     kube.RunEtcd,
+		plane.KubeAPIServer:            kube.RunAPIServer,
+		plane.KubeControllerManager:    kube.RunControllerManager,
+		plane.KarmadaControllerManager: runControllerManager,
+	}
+}
+
+func memberRunners() map[string]local.Runner {
+	return map[string]local.Runner{
+		plane.Etcd:                  kube.RunEtcd,
+		plane.KubeAPIServer:         kube.RunAPIServer,
+		plane.KubeControllerManager: kube.RunControllerManager,
+		plane.KubeScheduler:         kube.RunScheduler,
+		plane.Nodes:                 planerole.RunNodes,
+	}
+}
+
+func runControllerManager(ctx context.Context, args []string) error {
+	return controllermanager.Run(ctx, args, controllermanager.Process{})
+}
+
+// NewCommand returns the command of the karmada binary as it is called by args, the program's name first. Called by
+// the name of a role it is that role. Otherwise the role is the first argument, and only that role's command is made.
+func NewCommand(args []string, streams genericiooptions.IOStreams) (*cobra.Command, error) {
+	program := filepath.Base(args[0])
+	for _, r := range roles() {
+		if r.name == program {
+			return r.new(streams)
+		}
+	}
+	root := &cobra.Command{
+		Use:           "karmada",
+		Short:         "The servers of Karmada",
+		Long:          "The servers of Karmada. Each role is a sub-command; called by the name of a role (by a link, say) this program is that role.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	root.CompletionOptions.DisableDefaultCmd = true
+	for _, r := range roles() {
+		if len(args) > 1 && args[1] == r.name {
+			cmd, err := r.new(streams)
+			if err != nil {
+				return nil, err
+			}
+			root.AddCommand(cmd)
+			continue
+		}
+		root.AddCommand(&cobra.Command{Use: r.name, Short: r.short, RunE: func(*cobra.Command, []string) error { return nil }})
+	}
+	return root, nil
+}
