@@ -1,0 +1,205 @@
+// Package factory makes the clients that karmadactl's commands work with. It
+// knows where a kubeconfig may come from, and it tells apart the ways in which
+// reaching a control plane fails, so that no command has to.
+package factory
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/disk"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/homedir"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/karmadactl/karmadactl/pkg/util/version"
+)
+
+// Client-side limits. The API server defends itself with priority and
+// fairness; these only keep a broken loop from flooding it. The discovery
+// values are contract (spec: cli/commands.md 2.1).
+const (
+	qps   = 50
+	burst = 300
+)
+
+// discoveryTTL is how long the discovery cache on disk is believed; a resource
+// that is not in it is looked up again anyway.
+const discoveryTTL = 6 * time.Hour
+
+// Options are what a Factory needs to know about the process it works in.
+type Options struct {
+	// Program is what users type: "karmadactl" or "kubectl karmada".
+	Program string
+	// ErrOut gets the warnings that API servers send.
+	ErrOut io.Writer
+	// DefaultKubeconfig names the kubeconfig that init writes in its default
+	// data directory. It is read when nothing else says where the control
+	// plane is; nil means that there is none.
+	DefaultKubeconfig func() string
+}
+
+// A Factory makes clients for the control plane that the command line, the
+// environment and the user's files point to. It is a
+// genericclioptions.RESTClientGetter, and kubectl's own factory.
+type Factory struct {
+	cmdutil.Factory
+	conn *connection
+}
+
+var _ genericclioptions.RESTClientGetter = (*Factory)(nil)
+
+// New returns a Factory. It reads nothing until it is asked for a client.
+func New(o Options) *Factory {
+	c := &connection{
+		opts: o,
+		home: clientcmd.RecommendedHomeFile,
+		warnings: rest.NewWarningWriter(o.ErrOut, rest.WarningWriterOptions{
+			Deduplicate: true,
+			Color:       printers.AllowsColorOutput(o.ErrOut),
+		}),
+	}
+	return &Factory{Factory: cmdutil.NewFactory(cmdutil.NewMatchVersionFlags(c)), conn: c}
+}
+
+// AddConnectionFlags adds --kubeconfig and --karmada-context to a command that
+// talks to the control plane. All commands share the values: one runs.
+func (f *Factory) AddConnectionFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&f.conn.kubeconfig, "kubeconfig", f.conn.kubeconfig, "Path to the kubeconfig file to use for CLI requests.")
+	fs.StringVar(&f.conn.context, "karmada-context", f.conn.context, "The name of the kubeconfig context to use")
+}
+
+// AddNamespaceFlag adds -n, --namespace.
+func (f *Factory) AddNamespaceFlag(fs *pflag.FlagSet) {
+	fs.StringVarP(&f.conn.namespace, "namespace", "n", f.conn.namespace, "If present, the namespace scope for this CLI request.")
+}
+
+// AddKubeconfigFlag adds --kubeconfig alone, for the root command, whose
+// commands accept it even where they have no use for it.
+func (f *Factory) AddKubeconfigFlag(fs *pflag.FlagSet) {
+	fs.StringVar(&f.conn.kubeconfig, "kubeconfig", f.conn.kubeconfig, "Path to the kubeconfig file to use for CLI requests.")
+}
+
+// LimitTime bounds every request of clients made from now on, for shell
+// completion, where a user waits at the prompt.
+func (f *Factory) LimitTime(d time.Duration) {
+	f.conn.timeout = d
+}
+
+// connection is the RESTClientGetter below a Factory: one kubeconfig, one
+// context, one server.
+type connection struct {
+	opts     Options
+	warnings rest.WarningHandler
+	home     string // the user's own kubeconfig
+
+	kubeconfig string
+	context    string
+	namespace  string
+	timeout    time.Duration
+
+	loadOnce sync.Once
+	loaded   *source
+	loadErr  error
+
+	discoveryOnce sync.Once
+	discovery     discovery.CachedDiscoveryInterface
+	discoveryErr  error
+
+	mu   sync.Mutex
+	last failure
+}
+
+func (c *connection) ToRawKubeConfigLoader() clientcmd.ClientConfig {
+	return &loader{conn: c}
+}
+
+func (c *connection) ToRESTConfig() (*rest.Config, error) {
+	cfg, err := c.ToRawKubeConfigLoader().ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	cfg.QPS, cfg.Burst = qps, burst
+	cfg.UserAgent = fmt.Sprintf("karmadactl/%s (%s/%s)", version.Get().GitVersion, runtime.GOOS, runtime.GOARCH)
+	cfg.WarningHandler = c.warnings
+	if c.timeout > 0 {
+		cfg.Timeout = c.timeout
+	}
+	server := describe(cfg)
+	cfg.Wrap(c.watchFailures(server))
+	return cfg, nil
+}
+
+// ToDiscoveryClient returns the one discovery client of this process: what is
+// learnt, also that nobody answers, is learnt once.
+func (c *connection) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
+	c.discoveryOnce.Do(func() {
+		c.discovery, c.discoveryErr = c.newDiscoveryClient()
+	})
+	return c.discovery, c.discoveryErr
+}
+
+func (c *connection) newDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
+	cfg, err := c.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	cfg.Wrap(failFast)
+
+	dir := cacheDir()
+	if dir == "" {
+		client, err := discovery.NewDiscoveryClientForConfig(cfg)
+		if err != nil {
+			return nil, fmt.Errorf("make discovery client: %w", err)
+		}
+		return memory.NewMemCacheClient(client), nil
+	}
+	client, err := disk.NewCachedDiscoveryClientForConfig(cfg, filepath.Join(dir, "discovery", cacheName(cfg.Host)), filepath.Join(dir, "http"), discoveryTTL)
+	if err != nil {
+		return nil, fmt.Errorf("make discovery client: %w", err)
+	}
+	return client, nil
+}
+
+// cacheDir is kubectl's, so that the two share what they learn. Empty means
+// that there is no place for one.
+func cacheDir() string {
+	if dir := os.Getenv("KUBECACHEDIR"); dir != "" {
+		return dir
+	}
+	if home := homedir.HomeDir(); home != "" {
+		return filepath.Join(home, ".kube", "cache")
+	}
+	return ""
+}
+
+// cacheName turns a server's address into a file name, as kubectl does.
+func cacheName(host string) string {
+	host = regexp.MustCompile(`^https?://`).ReplaceAllString(host, "")
+	return regexp.MustCompile(`[^(\w/.)]`).ReplaceAllString(host, "_")
+}
+
+func (c *connection) ToRESTMapper() (meta.RESTMapper, error) {
+	client, err := c.ToDiscoveryClient()
+	if err != nil {
+		return nil, err
+	}
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(client)
+	return restmapper.NewShortcutExpander(mapper, client, func(warning string) {
+		c.warnings.HandleWarningHeader(299, "-", warning)
+	}), nil
+}
