@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -121,21 +122,27 @@ func (c Config) Validate() error {
 	if c.Port < 1 || c.Port > 65535 {
 		errs = append(errs, fmt.Errorf("port %d: want 1 to 65535", c.Port))
 	}
+	taken := map[int]string{c.Port: "the API server"}
 	for _, name := range c.PortNames() {
-		if p := c.Ports[name]; p < 1 || p > 65535 {
+		p := c.Ports[name]
+		if p < 1 || p > 65535 {
 			errs = append(errs, fmt.Errorf("ports.%s %d: want 1 to 65535", name, p))
+		} else if other, ok := taken[p]; ok {
+			errs = append(errs, fmt.Errorf("ports.%s %d: %s has that one", name, p, other))
+		} else {
+			taken[p] = name
 		}
 	}
-	if _, err := netip.ParseAddr(c.BindAddress); err != nil {
+	if _, ok := parseIP(c.BindAddress); !ok {
 		errs = append(errs, fmt.Errorf("bind address %q is not an IP address", c.BindAddress))
 	}
-	if a, err := netip.ParseAddr(c.AdvertiseAddress); err != nil {
+	if a, ok := parseIP(c.AdvertiseAddress); !ok {
 		errs = append(errs, fmt.Errorf("advertise address %q is not an IP address", c.AdvertiseAddress))
 	} else if a.IsUnspecified() {
 		errs = append(errs, fmt.Errorf("advertise address %s stands for every address: name the one that clients use", a))
 	}
 	for _, ip := range c.ExternalIPs {
-		if _, err := netip.ParseAddr(ip); err != nil {
+		if _, ok := parseIP(ip); !ok {
 			errs = append(errs, fmt.Errorf("external IP %q is not an IP address", ip))
 		}
 	}
@@ -151,6 +158,12 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("service range %q is not a CIDR", c.ServiceCIDR))
 	}
 	return errors.Join(errs...)
+}
+
+// parseIP is netip.ParseAddr without zones, which neither a certificate nor another host could make sense of.
+func parseIP(s string) (netip.Addr, bool) {
+	a, err := netip.ParseAddr(s)
+	return a, err == nil && a.Zone() == ""
 }
 
 func isDNSName(s string) bool {
@@ -191,15 +204,19 @@ func (c Config) serverNames() []string {
 func (c Config) serverIPs() []net.IP {
 	addresses := []string{loopback, "::1", c.AdvertiseAddress}
 	if a, err := netip.ParseAddr(c.BindAddress); err == nil && !a.IsUnspecified() {
-		addresses = appendNew(addresses, c.BindAddress)
+		addresses = append(addresses, c.BindAddress)
 	}
 	if p, err := netip.ParsePrefix(c.ServiceCIDR); err == nil {
-		addresses = appendNew(addresses, p.Masked().Addr().Next().String())
+		addresses = append(addresses, p.Masked().Addr().Next().String())
 	}
-	addresses = appendNew(addresses, c.ExternalIPs...)
+	unique := map[string]net.IP{}
+	for _, a := range append(addresses, c.ExternalIPs...) {
+		ip := net.ParseIP(a)
+		unique[ip.String()] = ip // one address can be written in several ways
+	}
 	var ips []net.IP
-	for _, a := range slices.Compact(slices.Sorted(slices.Values(addresses))) {
-		ips = append(ips, net.ParseIP(a))
+	for _, a := range slices.Sorted(maps.Keys(unique)) {
+		ips = append(ips, unique[a])
 	}
 	return ips
 }
@@ -323,7 +340,7 @@ func (c Config) Save(dir string) (bool, error) {
 func (c *Config) ChoosePorts(inUse func(host string, port int) bool) error {
 	ports := map[string]int{}
 	used := map[int]bool{c.Port: true}
-	next := c.Port + 1
+	next, last := c.Port+1, min(c.Port+1000, 65535)
 	for _, name := range c.PortNames() {
 		if p := c.Ports[name]; p != 0 && !used[p] && !inUse(loopback, p) {
 			ports[name], used[p] = p, true
@@ -333,10 +350,11 @@ func (c *Config) ChoosePorts(inUse func(host string, port int) bool) error {
 		if ports[name] != 0 {
 			continue
 		}
-		for ; used[next] || inUse(loopback, next); next++ {
-			if next > 65535 || next > c.Port+1000 {
-				return fmt.Errorf("no free port on %s above %d for %s: free some, or choose another port for the API server", loopback, c.Port, name)
-			}
+		for next <= last && (used[next] || inUse(loopback, next)) {
+			next++
+		}
+		if next > last {
+			return fmt.Errorf("no free port on %s above %d for %s: free some, or choose another port for the API server", loopback, c.Port, name)
 		}
 		ports[name], used[next] = next, true
 	}

@@ -22,8 +22,12 @@ func NewMemberConfig(name string, index, nodes int) (Config, error) {
 	c := NewConfig(KindMember, name)
 	c.BindAddress, c.AdvertiseAddress = loopback, loopback
 	c.Port = 20000 + 10*index
-	c.PodCIDR = fmt.Sprintf("10.%d.0.0/16", 8+2*index)
-	c.ServiceCIDR = fmt.Sprintf("10.%d.0.0/16", 9+2*index)
+	second := 8 + 2*index
+	if second >= 96 {
+		second += 16 // the control plane's Services have 10.96.0.0 to 10.111.255.255
+	}
+	c.PodCIDR = fmt.Sprintf("10.%d.0.0/16", second)
+	c.ServiceCIDR = fmt.Sprintf("10.%d.0.0/16", second+1)
 	c.Nodes = nodes
 	return c, nil
 }
