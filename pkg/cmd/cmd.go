@@ -21,6 +21,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/cmd/completion"
 	"github.com/karmadactl/karmadactl/pkg/cmd/deinit"
 	"github.com/karmadactl/karmadactl/pkg/cmd/factory"
+	"github.com/karmadactl/karmadactl/pkg/cmd/host"
 	"github.com/karmadactl/karmadactl/pkg/cmd/initcmd"
 	"github.com/karmadactl/karmadactl/pkg/cmd/kubectl"
 	"github.com/karmadactl/karmadactl/pkg/cmd/options"
@@ -108,7 +109,7 @@ func New(argv0 string, s genericiooptions.IOStreams) (*cobra.Command, *factory.F
 	if called := strings.TrimSuffix(filepath.Base(argv0), ".exe"); called == "kubectl-karmada" {
 		name, program = called, "kubectl karmada"
 	}
-	f := factory.New(factory.Options{Program: program, ErrOut: s.ErrOut, DefaultKubeconfig: factory.HostKubeconfig})
+	f := factory.New(factory.Options{Program: program, ErrOut: s.ErrOut, DefaultKubeconfig: host.DefaultKubeconfig})
 
 	cmd := &cobra.Command{
 		Use:           name,

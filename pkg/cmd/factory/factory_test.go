@@ -149,17 +149,6 @@ func TestWhereTheKubeconfigComesFrom(t *testing.T) {
 	}
 }
 
-func TestHostKubeconfig(t *testing.T) {
-	t.Setenv("XDG_STATE_HOME", "/state")
-	want := "/state/karmada/karmada-apiserver.config"
-	if os.Geteuid() == 0 {
-		want = "/var/lib/karmada/karmada-apiserver.config"
-	}
-	if got := HostKubeconfig(); got != want {
-		t.Errorf("HostKubeconfig() = %q, want %q", got, want)
-	}
-}
-
 func TestFailFast(t *testing.T) {
 	boom := errors.New("boom")
 	cases := map[string]struct {

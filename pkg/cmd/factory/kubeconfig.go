@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/client-go/util/homedir"
 )
 
 // A source is where the connection's settings come from.
@@ -92,24 +91,6 @@ func (c *connection) wellKnown() []string {
 		}
 	}
 	return paths
-}
-
-// HostKubeconfig is the kubeconfig that init writes in its default data
-// directory on this host: /var/lib/karmada for root, the user's XDG state
-// directory for others.
-func HostKubeconfig() string {
-	const file = "karmada-apiserver.config"
-	if os.Geteuid() == 0 {
-		return filepath.Join("/var/lib/karmada", file)
-	}
-	if state := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
-		return filepath.Join(state, "karmada", file)
-	}
-	home := homedir.HomeDir()
-	if home == "" {
-		return ""
-	}
-	return filepath.Join(home, ".local", "state", "karmada", file)
 }
 
 // read loads what rules name and checks that a context can be chosen.

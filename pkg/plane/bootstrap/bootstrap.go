@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"reflect"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -187,6 +189,8 @@ func applyWithRetry(ctx context.Context, c dynamic.Interface, object *unstructur
 	return did, fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
 }
 
+// apply makes or mends one object. Server-side apply would do as well, but takes the API server a tenth of a second for
+// each large definition, also when nothing changes.
 func apply(ctx context.Context, c dynamic.Interface, object *unstructured.Unstructured) (outcome, error) {
 	gvr, err := resourceOf(object)
 	if err != nil {
@@ -196,21 +200,86 @@ func apply(ctx context.Context, c dynamic.Interface, object *unstructured.Unstru
 	if ns := object.GetNamespace(); ns != "" {
 		resource = c.Resource(gvr).Namespace(ns)
 	}
-	before, err := resource.Get(ctx, object.GetName(), metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
+	existing, err := resource.Get(ctx, object.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = resource.Create(ctx, object, metav1.CreateOptions{FieldManager: fieldManager})
+		return created, err
+	}
+	if err != nil {
 		return unchanged, err
 	}
-	existed := err == nil
-	after, err := resource.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
-	switch {
-	case err != nil:
-		return unchanged, err
-	case !existed:
-		return created, nil
-	case before.GetResourceVersion() != after.GetResourceVersion():
-		return updated, nil
+	if holds(existing.Object, object.Object) {
+		return unchanged, nil
 	}
-	return unchanged, nil
+	if _, err := resource.Update(ctx, mended(existing, object), metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
+		return unchanged, err
+	}
+	return updated, nil
+}
+
+// holds reports whether existing says everything that wanted says. What it says beyond that is defaults of the API
+// server, status, and what others added.
+func holds(existing, wanted any) bool {
+	switch w := wanted.(type) {
+	case map[string]any:
+		e, ok := existing.(map[string]any)
+		if !ok {
+			return len(w) == 0 && existing == nil
+		}
+		for key, value := range w {
+			if !holds(e[key], value) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		e, ok := existing.([]any)
+		if !ok || len(e) != len(w) {
+			return len(w) == 0 && existing == nil
+		}
+		for i := range w {
+			if !holds(e[i], w[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return reflect.DeepEqual(existing, wanted)
+}
+
+// mended is existing with what wanted says: labels, annotations and data beside ours stay, as does the conversion
+// webhook of a definition, which is not ours to set here; everything else that wanted names is as it says.
+func mended(existing, wanted *unstructured.Unstructured) *unstructured.Unstructured {
+	m := existing.DeepCopy()
+	labels, annotations := m.GetLabels(), m.GetAnnotations()
+	m.SetLabels(merge(labels, wanted.GetLabels()))
+	m.SetAnnotations(merge(annotations, wanted.GetAnnotations()))
+	for key, value := range wanted.DeepCopy().Object {
+		switch key {
+		case "apiVersion", "kind", "metadata":
+			continue
+		case "data":
+			data, _, _ := unstructured.NestedMap(m.Object, key)
+			m.Object[key] = merge(data, value.(map[string]any))
+			continue
+		}
+		conversion, found, _ := unstructured.NestedFieldNoCopy(m.Object, key, "conversion")
+		m.Object[key] = value
+		if spec, ok := value.(map[string]any); ok && found && spec["conversion"] == nil {
+			spec["conversion"] = conversion
+		}
+	}
+	return m
+}
+
+func merge[V any](into, from map[string]V) map[string]V {
+	if len(from) == 0 {
+		return into
+	}
+	merged := map[string]V{}
+	maps.Copy(merged, into)
+	maps.Copy(merged, from)
+	return merged
 }
 
 // isTransient tells answers of an API server that is still settling from final ones. A namespace that has only just
@@ -218,7 +287,7 @@ func apply(ctx context.Context, c dynamic.Interface, object *unstructured.Unstru
 func isTransient(err error) bool {
 	return apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) ||
 		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || apierrors.IsConflict(err) ||
-		apierrors.IsNotFound(err) || apierrors.IsForbidden(err) ||
+		apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err)
 }
 
