@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Starts a control plane on this host and shows that it works. `make up` calls it; running it again changes nothing
+# that is right.
+#
+#   test/up.sh BIN RUN    BIN: directory of karmadactl and karmada; RUN: directory for everything that is made
+#
+# KARMADA_PORT chooses the port of the API server. Without it a new control plane gets karmadactl's default, 32443,
+# and one that is there already keeps its own.
+set -euo pipefail
+
+if [[ $# -ne 2 ]]; then
+	echo "usage: $0 BIN RUN" >&2
+	exit 2
+fi
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+bin=$(cd "$1" && pwd)
+mkdir -p "$2"
+run=$(cd "$2" && pwd)
+
+karmadactl=$bin/karmadactl
+data=$run/karmada
+kubeconfig=$data/karmada-apiserver.config
+
+# step shows what is about to happen.
+step() { printf '\n== %s\n' "$*"; }
+
+install=(init "--data-dir=$data")
+if [[ -n ${KARMADA_PORT:-} ]]; then
+	install+=("--port=$KARMADA_PORT")
+fi
+
+step "karmadactl ${install[*]}"
+"$karmadactl" "${install[@]}"
+
+step "karmadactl status"
+"$karmadactl" status "--data-dir=$data" --wait
+
+# No kubectl is needed: karmadactl has its verbs.
+step "karmadactl apply, get"
+"$karmadactl" apply "--kubeconfig=$kubeconfig" -f "$root/test/sample"
+"$karmadactl" get "--kubeconfig=$kubeconfig" -n default configmap/hello propagationpolicy/hello
+
+cat <<EOF
+
+The control plane is up. Go on with:
+
+  export KUBECONFIG=$kubeconfig
+  $karmadactl get propagationpolicies
+  $karmadactl status --data-dir=$data
+
+and remove it, with its data, with:
+
+  make down
+EOF
