@@ -20,8 +20,13 @@ const (
 	defaultWidth = 80
 	// minWidth is where wrapping stops to help.
 	minWidth = 40
-	// slop is how far pflag lets a line of flag usage run over its width.
-	slop = 5
+	// minUsage is how much room beside its name the usage of a flag needs; where
+	// there is less it goes below.
+	minUsage = 40
+	// gap is what is left free between name and usage.
+	gap = 3
+	// below is how far usage that goes below the name is indented.
+	below = 10
 )
 
 // Width returns the columns of the terminal that w is, or 80 when it is none.
@@ -122,8 +127,72 @@ func writeFlags(b *strings.Builder, name string, fs *pflag.FlagSet, width int) {
 		title = strings.ToUpper(name[:1]) + name[1:] + " flags:"
 	}
 	fmt.Fprintf(b, "\n%s\n\n", title)
-	for line := range strings.Lines(fs.FlagUsagesWrapped(width - slop)) {
-		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+
+	heads := 0
+	fs.VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			heads = max(heads, len(head(f)))
+		}
+	})
+	beside := heads+gap+minUsage <= width
+	fs.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		first, indent := head(f)+"\n", below
+		if beside {
+			first, indent = fmt.Sprintf("%-*s", heads+gap, head(f)), heads+gap
+		}
+		b.WriteString(first)
+		for i, line := range usageLines(f, width-indent) {
+			if i > 0 || !beside {
+				b.WriteString(strings.Repeat(" ", indent))
+			}
+			b.WriteString(line + "\n")
+		}
+	})
+}
+
+// head returns the name of a flag and the type of its value.
+func head(f *pflag.Flag) string {
+	h := "      --" + f.Name
+	if f.Shorthand != "" && f.ShorthandDeprecated == "" {
+		h = "  -" + f.Shorthand + ", --" + f.Name
+	}
+	if typ, _ := pflag.UnquoteUsage(f); typ != "" {
+		h += " " + typ
+	}
+	return h
+}
+
+// usageLines returns the usage of a flag and its default. Line breaks in a
+// usage are kept: they make lists.
+func usageLines(f *pflag.Flag, width int) []string {
+	_, text := pflag.UnquoteUsage(f)
+	switch {
+	case isZero(f.DefValue):
+	case f.Value.Type() == "string":
+		text += fmt.Sprintf(" (default %q)", f.DefValue)
+	default:
+		text += fmt.Sprintf(" (default %s)", f.DefValue)
+	}
+	if f.Deprecated != "" {
+		text += fmt.Sprintf(" (DEPRECATED: %s)", f.Deprecated)
+	}
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, strings.Split(Wrap(line, width), "\n")...)
+	}
+	return lines
+}
+
+// isZero says whether a default goes without saying.
+func isZero(text string) bool {
+	switch text {
+	case "", "0", "0s", "false", "[]", "<nil>", ":0":
+		return true
+	default:
+		return false
 	}
 }
 

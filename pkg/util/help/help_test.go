@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
@@ -62,12 +63,19 @@ Available Commands:
 
 Generic flags:
 
-      --name string   what it is called; this text is long enough
-                      that it needs to be wrapped
+      --list strings   one of:
+                       a
+                       b (default [x,y])
+      --name string    what it is called; this text is long enough that it needs
+                       to be wrapped (default "n")
 
 Cluster failover flags:
 
-      --rate float32   how fast (default 0.5)
+      --a-name-so-long-that-nothing-fits-beside-it duration
+          below it, then; this text is long enough that it needs to be wrapped
+          (default 1s)
+      --on
+          whether
 `,
 		},
 		"SubCommand": {
@@ -129,8 +137,12 @@ func command() *cobra.Command {
 	cmd.AddCommand(version)
 
 	sets := &cliflag.NamedFlagSets{}
-	sets.FlagSet("generic").String("name", "", "what it is called; this text is long enough that it needs to be wrapped")
-	sets.FlagSet("cluster failover").Float32("rate", 0.5, "how fast")
+	sets.FlagSet("generic").StringSlice("list", []string{"x", "y"}, "one of:\na\nb")
+	sets.FlagSet("generic").String("secret", "", "hidden")
+	_ = sets.FlagSet("generic").MarkHidden("secret")
+	sets.FlagSet("generic").String("name", "n", "what it is called; this text is long enough that it needs to be wrapped")
+	sets.FlagSet("cluster failover").Duration("a-name-so-long-that-nothing-fits-beside-it", time.Second, "below it, then; this text is long enough that it needs to be wrapped")
+	sets.FlagSet("cluster failover").Bool("on", false, "whether")
 	sets.FlagSet("empty")
 	for _, name := range sets.Order {
 		cmd.Flags().AddFlagSet(sets.FlagSets[name])
