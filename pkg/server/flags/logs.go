@@ -138,7 +138,7 @@ func klogValues() []*klogValue {
 // dashed spells the flags that a usage text mentions the way they are here.
 func dashed(usage string) string {
 	return strings.NewReplacer(
-		"-legacy_stderr_threshold_behavior", "--legacy-stderr-threshold-behavior",
+		"-legacy_stderr_threshold_behavior=false", "--legacy-stderr-threshold-behavior is false",
 		"-alsologtostderr", "--alsologtostderr",
 		"-logtostderr", "--logtostderr",
 	).Replace(usage)
