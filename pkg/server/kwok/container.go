@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// followInterval is how often a followed container is looked at for its end.
+// followInterval is how often a followed container is looked at.
 const followInterval = 2 * time.Second
 
 // A logLine is one line of a container's log.
@@ -174,8 +174,14 @@ type podGetter func(ctx context.Context, namespace, name string) (*corev1.Pod, e
 
 var errNoPrevious = errors.New("previous terminated container not found: simulated containers never restart")
 
-// writeLog writes a container's log, and with Follow what comes until it ends.
-func writeLog(ctx context.Context, get podGetter, pod *corev1.Pod, container string, o *corev1.PodLogOptions, w io.Writer) error {
+// A logSource tells what the containers of simulated pods have to say.
+type logSource struct {
+	get      podGetter
+	interval time.Duration // between two looks at a followed container
+}
+
+// write writes a container's log, and with Follow what comes until it ends.
+func (l logSource) write(ctx context.Context, pod *corev1.Pod, container string, o *corev1.PodLogOptions, w io.Writer) error {
 	if o.Previous {
 		return errNoPrevious
 	}
@@ -189,13 +195,13 @@ func writeLog(ctx context.Context, get podGetter, pod *corev1.Pod, container str
 	if !o.Follow {
 		return nil
 	}
-	return follow(ctx, get, pod, container, len(lines), o.Timestamps, w)
+	return l.follow(ctx, pod, container, len(lines), o.Timestamps, w)
 }
 
 // follow writes the lines after the first seen ones, until the container ends,
 // its pod is gone or ctx is done.
-func follow(ctx context.Context, get podGetter, pod *corev1.Pod, container string, seen int, timestamps bool, w io.Writer) error {
-	tick := time.NewTicker(followInterval)
+func (l logSource) follow(ctx context.Context, pod *corev1.Pod, container string, seen int, timestamps bool, w io.Writer) error {
+	tick := time.NewTicker(l.interval)
 	defer tick.Stop()
 	for {
 		if _, err := running(pod, container); err != nil {
@@ -206,7 +212,7 @@ func follow(ctx context.Context, get podGetter, pod *corev1.Pod, container strin
 			return nil
 		case <-tick.C:
 		}
-		next, err := get(ctx, pod.Namespace, pod.Name)
+		next, err := l.get(ctx, pod.Namespace, pod.Name)
 		if err != nil || next.UID != pod.UID {
 			return nil // an end is all that can be told: the log's headers are long sent
 		}

@@ -139,6 +139,8 @@ func (e *endpoint) requestPod(w http.ResponseWriter, r *http.Request) (*corev1.P
 	return nil, false
 }
 
+func (e *endpoint) source() logSource { return logSource{get: e.pod, interval: followInterval} }
+
 func (e *endpoint) logs(w http.ResponseWriter, r *http.Request) {
 	pod, ok := e.requestPod(w, r)
 	if !ok {
@@ -149,7 +151,7 @@ func (e *endpoint) logs(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if err := writeLog(r.Context(), e.pod, pod, r.PathValue("container"), o, flushWriter{w}); err != nil {
+	if err := e.source().write(r.Context(), pod, r.PathValue("container"), o, flushWriter{w}); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	}
 }
@@ -175,7 +177,7 @@ func (e *endpoint) exec(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	remotecommand.ServeExec(w, r, streamer{pod: pod, get: e.pod}, pod.Name, string(pod.UID), r.PathValue("container"), r.URL.Query()["command"],
+	remotecommand.ServeExec(w, r, streamer{pod: pod, source: e.source()}, pod.Name, string(pod.UID), r.PathValue("container"), r.URL.Query()["command"],
 		streams, streamIdleTimeout, remotecommand.DefaultStreamCreationTimeout, remotecommand.SupportedStreamingProtocols)
 }
 
@@ -189,7 +191,7 @@ func (e *endpoint) attach(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	remotecommand.ServeAttach(w, r, streamer{pod: pod, get: e.pod}, pod.Name, string(pod.UID), r.PathValue("container"),
+	remotecommand.ServeAttach(w, r, streamer{pod: pod, source: e.source()}, pod.Name, string(pod.UID), r.PathValue("container"),
 		streams, streamIdleTimeout, remotecommand.DefaultStreamCreationTimeout, remotecommand.SupportedStreamingProtocols)
 }
 
@@ -203,14 +205,14 @@ func (e *endpoint) portForward(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	portforward.ServePortForward(w, r, streamer{pod: pod, get: e.pod}, pod.Name, string(pod.UID),
+	portforward.ServePortForward(w, r, streamer{pod: pod, source: e.source()}, pod.Name, string(pod.UID),
 		o, streamIdleTimeout, remotecommand.DefaultStreamCreationTimeout, portforward.SupportedProtocols)
 }
 
 // A streamer serves the streams of one request about one pod.
 type streamer struct {
-	pod *corev1.Pod
-	get podGetter
+	pod    *corev1.Pod
+	source logSource
 }
 
 var (
@@ -242,7 +244,7 @@ func (s streamer) AttachContainer(ctx context.Context, _, _, container string, i
 	}
 	ctx, cancel := context.WithTimeout(ctx, attachLimit)
 	defer cancel()
-	return writeLog(ctx, s.get, s.pod, container, &corev1.PodLogOptions{Follow: true}, out)
+	return s.source.write(ctx, s.pod, container, &corev1.PodLogOptions{Follow: true}, out)
 }
 
 // drain takes the window sizes that nothing here depends on.

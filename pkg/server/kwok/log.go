@@ -75,7 +75,10 @@ func (w *logWriter) Write(p []byte) (int, error) {
 	case level >= slog.LevelError:
 		w.log.Error(cause, msg, kv...)
 	case level >= slog.LevelWarn:
-		w.log.Info(msg, append(kv, "err", cause)...)
+		if cause != nil {
+			kv = append(kv, "err", cause)
+		}
+		w.log.Info(msg, kv...)
 	case level >= slog.LevelInfo:
 		w.log.V(changeVerbosity).Info(msg, kv...)
 	default:

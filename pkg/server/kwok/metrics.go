@@ -54,8 +54,7 @@ func (m *metricsServer) handler() http.Handler {
 		answer(w, list, err)
 	})
 	mux.HandleFunc(metricsVersionPath+"/nodes/{name}", func(w http.ResponseWriter, r *http.Request) {
-		list, err := m.nodes(r.Context(), byName(r))
-		item, err := only(list.Items, "nodes", r, err)
+		item, err := m.node(r.Context(), r.PathValue("name"))
 		answer(w, item, err)
 	})
 	for _, pods := range []string{"/pods", "/namespaces/{namespace}/pods"} {
@@ -65,8 +64,7 @@ func (m *metricsServer) handler() http.Handler {
 		})
 	}
 	mux.HandleFunc(metricsVersionPath+"/namespaces/{namespace}/pods/{name}", func(w http.ResponseWriter, r *http.Request) {
-		list, err := m.pods(r.Context(), r.PathValue("namespace"), byName(r))
-		item, err := only(list.Items, "pods", r, err)
+		item, err := m.pod(r.Context(), r.PathValue("namespace"), r.PathValue("name"))
 		answer(w, item, err)
 	})
 	return mux
@@ -78,17 +76,13 @@ func listOptions(r *http.Request) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: q.Get("labelSelector"), FieldSelector: q.Get("fieldSelector"), ResourceVersion: "0"}
 }
 
-func byName(r *http.Request) metav1.ListOptions {
-	return metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", r.PathValue("name")).String(), ResourceVersion: "0"}
-}
-
-// only returns the single item, or an error as an API server has it.
-func only[T any](items []T, resource string, r *http.Request, err error) (*T, error) {
+// only returns the single item, or that there is none as an API server has it.
+func only[T any](items []T, resource, name string, err error) (*T, error) {
 	if err != nil {
 		return nil, err
 	}
 	if len(items) == 0 {
-		return nil, apierrors.NewNotFound(metricsv1beta1.Resource(resource), r.PathValue("name"))
+		return nil, apierrors.NewNotFound(metricsv1beta1.Resource(resource), name)
 	}
 	return &items[0], nil
 }
@@ -149,27 +143,43 @@ func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: metricsv1beta1.SchemeGroupVersion.String(), Kind: kind}
 }
 
-// nodes lists the usage of simulated nodes: what their running pods use.
+// nodes lists the usage of simulated nodes.
 func (m *metricsServer) nodes(ctx context.Context, o metav1.ListOptions) (metricsv1beta1.NodeMetricsList, error) {
-	list := metricsv1beta1.NodeMetricsList{TypeMeta: typeMeta("NodeMetricsList"), Items: []metricsv1beta1.NodeMetrics{}}
+	list := metricsv1beta1.NodeMetricsList{TypeMeta: typeMeta("NodeMetricsList")}
 	nodes, err := m.client.Nodes().List(ctx, o)
 	if err != nil {
 		return list, err
 	}
+	list.Items, err = m.ofNodes(ctx, nodes.Items)
+	return list, err
+}
+
+// node returns the usage of one node.
+func (m *metricsServer) node(ctx context.Context, name string) (*metricsv1beta1.NodeMetrics, error) {
+	node, err := m.client.Nodes().Get(ctx, name, metav1.GetOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, err
+	}
+	items, err := m.ofNodes(ctx, []corev1.Node{*node})
+	return only(items, "nodes", name, err)
+}
+
+// ofNodes sums up what the running pods on each node use.
+func (m *metricsServer) ofNodes(ctx context.Context, nodes []corev1.Node) ([]metricsv1beta1.NodeMetrics, error) {
 	podOptions := metav1.ListOptions{ResourceVersion: "0"}
-	if len(nodes.Items) == 1 {
-		podOptions.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", nodes.Items[0].Name).String()
+	if len(nodes) == 1 {
+		podOptions.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", nodes[0].Name).String()
 	}
 	pods, err := m.client.Pods(metav1.NamespaceAll).List(ctx, podOptions)
 	if err != nil {
-		return list, err
+		return nil, err
 	}
 	usage := map[string]corev1.ResourceList{}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		containers, err := m.containers(ctx, pod)
 		if err != nil {
-			return list, err
+			return nil, err
 		}
 		if usage[pod.Spec.NodeName] == nil {
 			usage[pod.Spec.NodeName] = corev1.ResourceList{}
@@ -178,44 +188,62 @@ func (m *metricsServer) nodes(ctx context.Context, o metav1.ListOptions) (metric
 			add(usage[pod.Spec.NodeName], c.Usage)
 		}
 	}
-	for _, n := range nodes.Items {
+	items := []metricsv1beta1.NodeMetrics{}
+	for _, n := range nodes {
 		if n.Annotations[nodeAnnotation] != nodeAnnotationValue {
 			continue
 		}
 		total := corev1.ResourceList{corev1.ResourceCPU: {}, corev1.ResourceMemory: {}}
 		add(total, usage[n.Name])
-		list.Items = append(list.Items, metricsv1beta1.NodeMetrics{
+		items = append(items, metricsv1beta1.NodeMetrics{
 			TypeMeta:   typeMeta("NodeMetrics"),
 			ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels, CreationTimestamp: metav1.Now()},
 			Timestamp:  metav1.Now(), Window: metav1.Duration{Duration: metricsWindow}, Usage: total,
 		})
 	}
-	return list, nil
+	return items, nil
 }
 
 // pods lists the usage of running pods, in all namespaces when none is given.
 func (m *metricsServer) pods(ctx context.Context, namespace string, o metav1.ListOptions) (metricsv1beta1.PodMetricsList, error) {
-	list := metricsv1beta1.PodMetricsList{TypeMeta: typeMeta("PodMetricsList"), Items: []metricsv1beta1.PodMetrics{}}
+	list := metricsv1beta1.PodMetricsList{TypeMeta: typeMeta("PodMetricsList")}
 	pods, err := m.client.Pods(namespace).List(ctx, o)
 	if err != nil {
 		return list, err
 	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
+	list.Items, err = m.ofPods(ctx, pods.Items)
+	return list, err
+}
+
+// pod returns the usage of one pod.
+func (m *metricsServer) pod(ctx context.Context, namespace, name string) (*metricsv1beta1.PodMetrics, error) {
+	pod, err := m.client.Pods(namespace).Get(ctx, name, metav1.GetOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, err
+	}
+	items, err := m.ofPods(ctx, []corev1.Pod{*pod})
+	return only(items, "pods", name, err)
+}
+
+// ofPods tells what pods use, without those in which nothing runs.
+func (m *metricsServer) ofPods(ctx context.Context, pods []corev1.Pod) ([]metricsv1beta1.PodMetrics, error) {
+	items := []metricsv1beta1.PodMetrics{}
+	for i := range pods {
+		pod := &pods[i]
 		containers, err := m.containers(ctx, pod)
 		if err != nil {
-			return list, err
+			return nil, err
 		}
 		if len(containers) == 0 {
 			continue
 		}
-		list.Items = append(list.Items, metricsv1beta1.PodMetrics{
+		items = append(items, metricsv1beta1.PodMetrics{
 			TypeMeta:   typeMeta("PodMetrics"),
 			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, Labels: pod.Labels, CreationTimestamp: metav1.Now()},
 			Timestamp:  metav1.Now(), Window: metav1.Duration{Duration: metricsWindow}, Containers: containers,
 		})
 	}
-	return list, nil
+	return items, nil
 }
 
 // containers returns the usage of a pod's running containers.

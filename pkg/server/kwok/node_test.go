@@ -57,7 +57,7 @@ func TestEnsureNodes(t *testing.T) {
 	moved.Status.DaemonEndpoints.KubeletEndpoint.Port = 1
 	moved.Status.Capacity = corev1.ResourceList{"cpu": resource.MustParse("1"), "example.com/gpu": resource.MustParse("4")}
 	extra := o.node(7)
-	real := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "member1-node-1"}}
+	foreign := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "member1-node-1"}}
 
 	cases := map[string]struct {
 		reason  string
@@ -67,7 +67,7 @@ func TestEnsureNodes(t *testing.T) {
 	}{
 		"Fresh":    {reason: "Missing nodes are created.", want: []string{"member1-node-1", "member1-node-2"}},
 		"Restart":  {reason: "Nodes that are there are kept, also those beyond the number.", have: []*corev1.Node{moved, extra}, want: []string{"member1-node-1", "member1-node-2", "member1-node-7"}},
-		"RealNode": {reason: "A node that somebody else answers for is not taken over.", have: []*corev1.Node{real}, wantErr: true},
+		"RealNode": {reason: "A node that somebody else answers for is not taken over.", have: []*corev1.Node{foreign}, wantErr: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

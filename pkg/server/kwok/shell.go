@@ -288,23 +288,21 @@ func (s *shell) lines() func() (string, error) {
 
 // script runs commands that are separated by newlines, ";", "&&" and "||".
 func (s *shell) script(ctx context.Context, text string) int {
-	tokens, err := tokenize(text, func(name string) string {
+	lookup := func(name string) string {
 		if name == "?" {
 			return strconv.Itoa(s.status)
 		}
 		return s.env()[name]
-	})
-	if err != nil {
-		return s.complain(exitUsage, "%v", err)
 	}
-
-	var argv []string
 	skip := false
-	flush := func(separator string) {
+	for text != "" && !s.exited && ctx.Err() == nil {
+		argv, separator, rest, err := nextCommand(text, lookup)
+		if err != nil {
+			return s.complain(exitUsage, "%v", err)
+		}
 		if len(argv) > 0 && !skip {
 			s.status = s.run(ctx, argv)
 		}
-		argv = nil
 		switch separator {
 		case "&&":
 			skip = s.status != 0
@@ -313,39 +311,21 @@ func (s *shell) script(ctx context.Context, text string) int {
 		default:
 			skip = false
 		}
-	}
-	for _, t := range tokens {
-		if s.exited || ctx.Err() != nil {
-			return s.status
-		}
-		if t.separator {
-			flush(t.text)
-			continue
-		}
-		argv = append(argv, t.text)
-	}
-	if !s.exited {
-		flush("")
+		text = rest
 	}
 	return s.status
 }
 
-// A token is a word or a separator of commands.
-type token struct {
-	text      string
-	separator bool
-}
-
-// tokenize splits a script into words, with single and double quotes,
-// backslashes and $NAME, and separators. What else a shell can do (pipes,
-// redirections, background jobs, substitution) is refused.
-func tokenize(text string, lookup func(string) string) ([]token, error) {
-	var tokens []token
+// nextCommand takes the first command off a script: its words, with single and
+// double quotes, backslashes and $NAME resolved, and what separates it from the
+// rest. What else a shell can do (pipes, redirections, background jobs,
+// substitution) is refused.
+func nextCommand(text string, lookup func(string) string) (argv []string, separator, rest string, err error) {
 	var word strings.Builder
 	inWord := false
 	end := func() {
 		if inWord {
-			tokens = append(tokens, token{text: word.String()})
+			argv = append(argv, word.String())
 			word.Reset()
 			inWord = false
 		}
@@ -357,13 +337,12 @@ func tokenize(text string, lookup func(string) string) ([]token, error) {
 			end()
 		case c == '\n' || c == ';':
 			end()
-			tokens = append(tokens, token{text: ";", separator: true})
+			return argv, ";", text[i+1:], nil
 		case (c == '&' || c == '|') && i+1 < len(text) && text[i+1] == c:
 			end()
-			tokens = append(tokens, token{text: text[i : i+2], separator: true})
-			i++
+			return argv, text[i : i+2], text[i+2:], nil
 		case strings.IndexByte("&|<>()`", c) >= 0:
-			return nil, fmt.Errorf("%q is not possible in a simulated container", string(c))
+			return nil, "", "", fmt.Errorf("%q is not possible in a simulated container", string(c))
 		case c == '#' && !inWord:
 			for i+1 < len(text) && text[i+1] != '\n' {
 				i++
@@ -375,7 +354,7 @@ func tokenize(text string, lookup func(string) string) ([]token, error) {
 		case c == '\'' || c == '"':
 			n := strings.IndexByte(text[i+1:], c)
 			if n < 0 {
-				return nil, errors.New("unterminated quote")
+				return nil, "", "", errors.New("unterminated quote")
 			}
 			part := text[i+1 : i+1+n]
 			if c == '"' {
@@ -395,7 +374,7 @@ func tokenize(text string, lookup func(string) string) ([]token, error) {
 		}
 	}
 	end()
-	return tokens, nil
+	return argv, "", "", nil
 }
 
 // variableLength is the length of the NAME, {NAME} or ? at the start of text.
