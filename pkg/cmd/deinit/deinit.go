@@ -83,8 +83,9 @@ func (f *Flags) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.DryRun, "dry-run", false, "Print what would be removed, and remove nothing.")
 	fs.DurationVar(&f.Timeout, "timeout", 2*time.Minute, "How long to wait until the control plane has stopped.")
 	host.AddOutput(fs, &f.Output)
-	host.AddRefused(fs, "kubeconfig", "context", "namespace")
-	fs.Lookup("namespace").Shorthand = "n"
+	host.AddRefused(fs, "kubeconfig", "context")
+	fs.StringP("namespace", "n", "karmada-system", "")
+	host.MarkRefused(fs, "namespace")
 	fs.Bool("purge-namespace", false, "")
 	host.MarkRefused(fs, "purge-namespace")
 }
@@ -125,7 +126,7 @@ func (f *Flags) ToOptions(s genericiooptions.IOStreams) (*Options, error) {
 // Run removes the installation, or says that there is none.
 func (o *Options) Run(ctx context.Context) error {
 	if o.Plane == nil {
-		return o.Output.Print(o.Out, local.Removal{}, func(w io.Writer) error {
+		return o.Output.Print(o.Out, local.Removal{Removed: []string{}}, func(w io.Writer) error {
 			_, err := fmt.Fprintf(w, "No control plane is installed in %s; nothing to do.\n", o.DataDir)
 			return err
 		})

@@ -184,7 +184,7 @@ func (f *Flags) validate() error {
 }
 
 func checkIP(flag, text string) error {
-	if _, err := netip.ParseAddr(text); err != nil {
+	if a, err := netip.ParseAddr(text); err != nil || a.Zone() != "" {
 		return fmt.Errorf("--%s: %q is not an IP address", flag, text)
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -77,6 +76,7 @@ type Installation struct {
 	Certificates []certs.Change
 
 	request   Request
+	installed plane.Config // as Plan found it
 	authority *certs.Authority
 	fresh     bool // nothing is installed yet
 	running   Holders
@@ -97,17 +97,17 @@ func (i *Installation) NeedsRestart() bool { return i.restart }
 func (i *Installation) Apply(ctx context.Context, r Reporter) (result Result, err error) {
 	l := i.Plane.Layout
 	made := missing(l.Dir, l.PKI)
-	if err := makeDirs(l); err != nil {
-		return Result{}, err
-	}
 	lock, err := LockCommands(l)
 	if err != nil {
 		return Result{}, err
 	}
+	if err := i.confirm(); err != nil {
+		return Result{}, errors.Join(err, lock.Release())
+	}
 	run := &stepper{reporter: r}
 	defer func() {
 		result.Steps = run.steps
-		if err != nil && i.fresh && !errors.Is(err, context.Canceled) {
+		if err != nil && i.fresh && !leaveRunning(err) {
 			err = errors.Join(err, i.undo(made))
 		}
 		err = errors.Join(err, lock.Release())
@@ -138,11 +138,27 @@ func (i *Installation) Apply(ctx context.Context, r Reporter) (result Result, er
 	}, nil
 }
 
+// confirm makes sure, now that no other command can change it, that the installation still is what Plan has seen.
+func (i *Installation) confirm() error {
+	now, err := plane.Load(i.Plane.Layout.Dir)
+	if err != nil && !errors.Is(err, plane.ErrNotInstalled) {
+		return err
+	}
+	if !reflect.DeepEqual(now, i.installed) {
+		return fmt.Errorf("another command has changed the installation in %s meanwhile: run this again", i.Plane.Layout.Dir)
+	}
+	return nil
+}
+
 // prepare makes what components read.
 func (i *Installation) prepare(ctx context.Context, run *stepper) {
 	l := i.Plane.Layout
 	run.step("configuration", func() (string, bool, error) {
+		// It marks the directory as ours, so it comes before anything that would need the mark.
 		changed, err := i.Plane.Config.Save(l.Dir)
+		if err == nil {
+			err = makeDirs(l)
+		}
 		return l.ConfigFile(), changed, err
 	})
 	run.step("certificates", func() (string, bool, error) {
@@ -217,6 +233,9 @@ func Start(ctx context.Context, r Request, reporter Reporter) (started bool, err
 		return false, err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
+	if err := i.confirm(); err != nil {
+		return false, err
+	}
 
 	run := &stepper{reporter: reporter}
 	i.prepare(ctx, run)
@@ -238,6 +257,11 @@ func (i *Installation) start(ctx context.Context, r Reporter) (string, bool, err
 		err = WaitReady(ctx, i.Plane.Layout, show)
 	} else {
 		err = start(ctx, i.Plane.Layout, i.request.Supervisor, i.Plane.Layout.SupervisorLog(), show)
+		if err != nil && !leaveRunning(err) {
+			// What does not start would be tried for ever, with nobody to see it.
+			_, stopErr := Stop(ctx, i.Plane.Layout)
+			err = errors.Join(err, stopErr)
+		}
 	}
 	if err != nil {
 		return "", false, err
@@ -253,11 +277,17 @@ func (i *Installation) undo(made []string) error {
 	if _, err := Stop(ctx, i.Plane.Layout); err != nil {
 		return fmt.Errorf("stop what was started: %w", err)
 	}
-	if _, err := removeFiles(i.Plane, true); err != nil {
+	var theirs []string
+	for _, dir := range []string{i.Plane.Layout.PKI, i.Plane.Layout.Dir} {
+		if !slices.Contains(made, dir) {
+			theirs = append(theirs, dir)
+		}
+	}
+	if _, err := removeFiles(i.Plane, true, theirs...); err != nil {
 		return fmt.Errorf("remove what was made: %w", err)
 	}
 	for _, dir := range made {
-		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if _, _, err := removeIfEmpty(dir); err != nil {
 			return fmt.Errorf("remove what was made: %w", err)
 		}
 	}

@@ -49,14 +49,14 @@ func Plan(r Request) (*Installation, error) {
 		return nil, err
 	}
 
-	i := &Installation{request: r, fresh: fresh}
+	i := &Installation{request: r, installed: installed, fresh: fresh}
 	if i.running, err = FindProcesses(plane.NewLayout(dir, cfg.PKI)); err != nil {
 		return nil, err
 	}
 	if i.authority, err = loadAuthority(r); err != nil {
 		return nil, err
 	}
-	return i, i.check(cfg, installed)
+	return i, i.check(cfg)
 }
 
 // apply puts what the user asked for into cfg, and finds the addresses that nobody named.
@@ -113,7 +113,8 @@ func loadAuthority(r Request) (*certs.Authority, error) {
 }
 
 // check finds everything that would keep the installation from succeeding.
-func (i *Installation) check(cfg, installed plane.Config) error {
+func (i *Installation) check(cfg plane.Config) error {
+	installed := i.installed
 	var errs []error
 	if i.running.Running() {
 		// What runs now holds its own ports.

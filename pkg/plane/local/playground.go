@@ -62,13 +62,18 @@ func (p Playground) Up(ctx context.Context, count, nodes int, started func(Membe
 	}
 	var names []string
 	var plans []plane.Plane
+	planned := map[int]bool{}
+	inUse := func(host string, port int) bool { return planned[port] || preflight.PortInUse(host, port) }
 	for i := 1; i <= count; i++ {
 		name := memberPrefix + strconv.Itoa(i)
-		one, err := p.plan(name, i, nodes)
+		one, err := p.plan(name, i, nodes, inUse)
 		if err != nil {
 			return nil, fmt.Errorf("member cluster %s: %w", name, err)
 		}
 		names, plans = append(names, name), append(plans, one)
+		for _, e := range one.Endpoints() {
+			planned[e.Port] = true
+		}
 	}
 	// One after the other: starting is bound by the processor, and the first is of use while the next one starts.
 	var errs []error
@@ -110,8 +115,8 @@ func (p Playground) check(count int) error {
 	return nil
 }
 
-// plan describes a member: the one that is installed, or a new one with free ports.
-func (p Playground) plan(name string, index, nodes int) (plane.Plane, error) {
+// plan describes a member: the one that is installed, or a new one with ports that are free by inUse.
+func (p Playground) plan(name string, index, nodes int, inUse func(host string, port int) bool) (plane.Plane, error) {
 	dir, err := filepath.Abs(p.memberDir(name))
 	if err != nil {
 		return plane.Plane{}, fmt.Errorf("find its directory: %w", err)
@@ -127,7 +132,7 @@ func (p Playground) plan(name string, index, nodes int) (plane.Plane, error) {
 		if cfg, err = plane.NewMemberConfig(name, index, nodes); err != nil {
 			return plane.Plane{}, err
 		}
-		for preflight.PortInUse(cfg.BindAddress, cfg.Port) {
+		for inUse(cfg.BindAddress, cfg.Port) {
 			cfg.Port += 1000
 			if cfg.Port > 65535 {
 				return plane.Plane{}, fmt.Errorf("no free port for its API server: free one of %d, %d, …", 20000+10*index, 21000+10*index)
@@ -143,7 +148,7 @@ func (p Playground) plan(name string, index, nodes int) (plane.Plane, error) {
 		}
 	}
 	cfg.Nodes = max(cfg.Nodes, nodes)
-	if err := cfg.ChoosePorts(preflight.PortInUse); err != nil {
+	if err := cfg.ChoosePorts(inUse); err != nil {
 		return plane.Plane{}, err
 	}
 	return plane.Member(cfg, l), cfg.Validate()
@@ -185,7 +190,7 @@ func (p Playground) List(ctx context.Context) ([]MemberStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []MemberStatus
+	all := []MemberStatus{}
 	for _, name := range names {
 		s, err := p.status(ctx, name)
 		if err != nil {
@@ -248,7 +253,7 @@ func (p Playground) Down(ctx context.Context, purge bool) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var stopped []string
+	stopped := []string{}
 	var errs []error
 	for _, name := range names {
 		did, err := p.down(ctx, name, purge)
@@ -262,10 +267,10 @@ func (p Playground) Down(ctx context.Context, purge bool) ([]string, error) {
 	if err := errors.Join(errs...); err != nil || !purge {
 		return stopped, err
 	}
-	if _, err := removePath(p.AllKubeconfig()); err != nil {
+	if _, _, err := removePath(p.AllKubeconfig()); err != nil {
 		return stopped, fmt.Errorf("remove the kubeconfig of all members: %w", err)
 	}
-	_, err = removeIfEmpty(p.Dir)
+	_, _, err = removeIfEmpty(p.Dir)
 	return stopped, err
 }
 
@@ -289,7 +294,7 @@ func (p Playground) down(ctx context.Context, name string, purge bool) (bool, er
 	if _, err := removeFiles(plane.Member(cfg, l), true); err != nil {
 		return stopped, err
 	}
-	_, err = removePath(p.Kubeconfig(name))
+	_, _, err = removePath(p.Kubeconfig(name))
 	return stopped, err
 }
 

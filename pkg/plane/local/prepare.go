@@ -71,10 +71,14 @@ func WriteFiles(p plane.Plane) ([]string, error) {
 
 // Prepare makes everything that the components of p need before they start. What is right stays as it is.
 func Prepare(ctx context.Context, p plane.Plane) error {
-	if err := makeDirs(p.Layout); err != nil {
+	if err := os.MkdirAll(p.Layout.Dir, 0o700); err != nil {
+		return fmt.Errorf("make directory: %w", err)
+	}
+	// The configuration marks the directory as ours, so it comes before anything that would need the mark.
+	if _, err := p.Config.Save(p.Layout.Dir); err != nil {
 		return err
 	}
-	if _, err := p.Config.Save(p.Layout.Dir); err != nil {
+	if err := makeDirs(p.Layout); err != nil {
 		return err
 	}
 	if _, err := EnsureCertificates(ctx, p, nil); err != nil {

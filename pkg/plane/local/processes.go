@@ -52,9 +52,22 @@ func holder(lock string) (int, error) {
 type StartError struct {
 	Why string
 	Log string // where to read on
+	// Pending says that it only took too long: the plane is left to go on starting.
+	Pending bool
 }
 
-func (e *StartError) Error() string { return fmt.Sprintf("%s\nThe log is %s", e.Why, e.Log) }
+func (e *StartError) Error() string {
+	if e.Pending {
+		return fmt.Sprintf("%s\nIt goes on starting: run this again to wait longer, or look at its log %s", e.Why, e.Log)
+	}
+	return fmt.Sprintf("%s\nThe log is %s", e.Why, e.Log)
+}
+
+// leaveRunning reports whether what failed is to be left as it is: it was interrupted, or may still succeed.
+func leaveRunning(err error) bool {
+	var start *StartError
+	return errors.Is(err, context.Canceled) || errors.As(err, &start) && start.Pending
+}
 
 // start launches command (a supervisor, or a plane itself) detached from this process, with its output in log, and
 // waits until the plane is ready. It fails at once when the plane ends by itself.
@@ -120,7 +133,7 @@ func startError(l plane.Layout, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return &StartError{Why: "not ready in time: " + waitedFor(l), Log: l.LogFile()}
+		return &StartError{Why: "not ready in time: " + waitedFor(l), Log: l.LogFile(), Pending: true}
 	case errors.Is(err, context.Canceled):
 		return err
 	}

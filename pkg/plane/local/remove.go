@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/karmadactl/karmadactl/pkg/certs"
 	"github.com/karmadactl/karmadactl/pkg/plane"
+	"github.com/karmadactl/karmadactl/pkg/util/atomicfile"
 )
 
 // A Removal is what Remove did, or would do.
@@ -51,47 +53,75 @@ func Remove(ctx context.Context, p plane.Plane, purge bool) (Removal, error) {
 	return r, err
 }
 
-// PreviewRemoval lists the files that Remove would remove.
+// PreviewRemoval lists the files and directories that Remove would remove.
 func PreviewRemoval(p plane.Plane, purge bool) ([]string, error) {
-	var there []string
-	for _, path := range ownFiles(p, purge) {
-		_, err := os.Lstat(path)
-		if err == nil {
-			there = append(there, filepath.Clean(path))
-		} else if !errors.Is(err, fs.ErrNotExist) {
+	there := []string{}
+	for _, path := range append(ownFiles(p, purge), emptyOnly(p.Layout.Dir)) {
+		goes, err := wouldGo(path, there)
+		if err != nil {
 			return nil, fmt.Errorf("look at what would be removed: %w", err)
+		}
+		if goes {
+			there = append(there, filepath.Clean(path))
 		}
 	}
 	return there, nil
 }
 
-// removeFiles removes the files of an installation. plane.yaml, which marks the directory as ours, goes last.
-func removeFiles(p plane.Plane, purge bool) (Removal, error) {
-	var r Removal
-	for _, path := range ownFiles(p, purge) {
-		gone, err := removePath(path)
+// wouldGo reports whether path is there, and for a directory that goes only when empty whether gone has all that is in
+// it.
+func wouldGo(path string, gone []string) (bool, error) {
+	dir := filepath.Clean(path)
+	if dir == path {
+		_, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	stays := func(e fs.DirEntry) bool {
+		return !slices.Contains(gone, filepath.Join(dir, e.Name())) && !atomicfile.IsTemp(e.Name())
+	}
+	return err == nil && !slices.ContainsFunc(entries, stays), err
+}
+
+// removeFiles removes the files of an installation, but not the directories keep. plane.yaml, which marks the directory
+// as ours, goes after everything that lies in it.
+func removeFiles(p plane.Plane, purge bool, keep ...string) (Removal, error) {
+	l := p.Layout
+	r := Removal{Removed: []string{}}
+	for _, dir := range []string{l.Dir, l.PKI, l.KubeconfigDir(), l.ConfigDir()} {
+		if _, err := atomicfile.Clean(dir); err != nil {
+			return r, fmt.Errorf("remove what an interrupted command left: %w", err)
+		}
+	}
+	for _, path := range append(ownFiles(p, purge), emptyOnly(l.Dir)) {
+		if slices.Contains(keep, filepath.Clean(path)) {
+			continue
+		}
+		gone, left, err := removePath(path)
 		if err != nil {
 			return r, fmt.Errorf("remove %s: %w", path, err)
 		}
 		if gone {
-			r.Removed = append(r.Removed, path)
-		}
-	}
-	for _, dir := range []string{p.Layout.PKI, p.Layout.Dir} {
-		left, err := removeIfEmpty(dir)
-		if err != nil {
-			return r, err
-		}
-		if left == nil {
-			r.Removed = append(r.Removed, dir)
+			r.Removed = append(r.Removed, filepath.Clean(path))
 		}
 		r.Kept = append(r.Kept, left...)
 	}
-	r.Kept = slices.DeleteFunc(r.Kept, func(path string) bool { return path == p.Layout.PKI })
+	// A directory is not worth a word where what is in it has been named.
+	named := func(dir string) bool {
+		return slices.ContainsFunc(r.Kept, func(path string) bool { return filepath.Dir(path) == dir })
+	}
+	r.Kept = slices.DeleteFunc(slices.Clone(r.Kept), named)
 	return r, nil
 }
 
-// ownFiles lists what an installation makes, in the order in which it is removed.
+// ownFiles lists what an installation makes inside its data directory, and the certificates, in the order in which it
+// is removed.
 func ownFiles(p plane.Plane, purge bool) []string {
 	l := p.Layout
 	paths := []string{l.RunDir(), l.LogDir(), l.AdminKubeconfig()}
@@ -109,7 +139,7 @@ func ownFiles(p plane.Plane, purge bool) []string {
 		keys.KeyPairs = slices.DeleteFunc(slices.Clone(p.KeyPairs), func(n string) bool { return slices.Contains(p.Config.Provided, n) })
 	}
 	paths = append(paths, certs.Dir{Path: l.PKI}.Files(specs, keys)...)
-	paths = append(paths, emptyOnly(l.KubeconfigDir()), emptyOnly(l.ConfigDir()))
+	paths = append(paths, emptyOnly(l.KubeconfigDir()), emptyOnly(l.ConfigDir()), emptyOnly(l.PKI))
 	if purge {
 		paths = append(paths, l.EtcdData(), l.ConfigFile())
 	}
@@ -119,35 +149,39 @@ func ownFiles(p plane.Plane, purge bool) []string {
 // emptyOnly marks a directory that goes only when nothing is left in it.
 func emptyOnly(dir string) string { return dir + string(filepath.Separator) }
 
-func removePath(path string) (bool, error) {
+// removePath removes a path of ownFiles and reports whether it did. left is what keeps a directory.
+func removePath(path string) (gone bool, left []string, err error) {
 	if dir := filepath.Clean(path); dir != path {
-		left, err := removeIfEmpty(dir)
-		return err == nil && left == nil, err
+		return removeIfEmpty(dir)
 	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return false, nil, nil
 	}
-	return true, os.RemoveAll(path)
+	return true, nil, os.RemoveAll(path)
 }
 
-// removeIfEmpty removes dir unless something is in it; then it returns what.
-func removeIfEmpty(dir string) ([]string, error) {
+// removeIfEmpty removes dir unless something is in it, and reports whether it did. left is what is in it, or dir itself
+// where that cannot go: a mount point, or a directory that somebody else made for us.
+func removeIfEmpty(dir string) (gone bool, left []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return false, nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look into %s: %w", dir, err)
+		return false, nil, fmt.Errorf("look into %s: %w", dir, err)
 	}
-	if len(entries) > 0 {
-		var left []string
-		for _, e := range entries {
-			left = append(left, filepath.Join(dir, e.Name()))
-		}
-		return left, nil
+	for _, e := range entries {
+		left = append(left, filepath.Join(dir, e.Name()))
 	}
-	if err := os.Remove(dir); err != nil {
-		return nil, fmt.Errorf("remove the empty directory: %w", err)
+	if len(left) > 0 {
+		return false, left, nil
 	}
-	return nil, nil
+	err = os.Remove(dir)
+	if errors.Is(err, syscall.EBUSY) || errors.Is(err, fs.ErrPermission) {
+		return false, []string{dir}, nil
+	}
+	if err != nil {
+		return false, nil, fmt.Errorf("remove the empty directory: %w", err)
+	}
+	return true, nil, nil
 }
