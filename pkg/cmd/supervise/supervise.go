@@ -4,13 +4,13 @@ package supervise
 
 import (
 	"fmt"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/karmadactl/karmadactl/pkg/cmd/host"
 	"github.com/karmadactl/karmadactl/pkg/plane"
 	"github.com/karmadactl/karmadactl/pkg/plane/local"
+	"github.com/karmadactl/karmadactl/pkg/util/memory"
 )
 
 // NewCmd returns the supervise command.
@@ -27,7 +27,7 @@ func NewCmd() *cobra.Command {
 				return err
 			}
 			// What this program has read to get here is not needed while it waits.
-			debug.FreeOSMemory()
+			memory.Trim()
 			l := plane.NewLayout(dataDir, cfg.PKI)
 			if err := local.Supervise(cmd.Context(), l, []string{karmada, "plane", "--data-dir=" + dataDir}); err != nil {
 				return fmt.Errorf("supervise the control plane: %w", err)

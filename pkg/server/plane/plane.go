@@ -70,7 +70,7 @@ func newCommand(streams genericiooptions.IOStreams, k kind) *cobra.Command {
 			if err := logs.Apply(gate); err != nil {
 				return err
 			}
-			started := tuneStart()
+			started := tuneStart(ctx)
 			return local.Serve(ctx, p, k.runners, func() {
 				started()
 				klog.FromContext(ctx).Info("Ready", "name", p.Config.Name, "server", p.Config.Server())
