@@ -13,6 +13,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/server/controllermanager"
 	"github.com/karmadactl/karmadactl/pkg/server/kube"
 	planerole "github.com/karmadactl/karmadactl/pkg/server/plane"
+	"github.com/karmadactl/karmadactl/pkg/server/role"
 )
 
 // A roleEntry is one thing that the binary can be.
@@ -88,6 +89,7 @@ func NewCommand(args []string, streams genericiooptions.IOStreams) (*cobra.Comma
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(role.NewVersion("karmada"))
 	for _, r := range roles() {
 		if len(args) > 1 && args[1] == r.name {
 			cmd, err := r.new(streams)

@@ -66,7 +66,7 @@ func NewCommand(r Role, streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	help.SetSections(cmd, r.Sets)
 
-	cmd.AddCommand(newVersion(r.Name), newCompletion(r.Name))
+	cmd.AddCommand(NewVersion(r.Name), newCompletion(r.Name))
 	helper := newHelp()
 	cmd.SetHelpCommand(helper)
 	// cobra adds it to a root command by itself, to others it does not; it
@@ -75,7 +75,8 @@ func NewCommand(r Role, streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-func newVersion(name string) *cobra.Command {
+// NewVersion returns the command that prints which build of a program this is.
+func NewVersion(name string) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "version",
