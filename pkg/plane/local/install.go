@@ -80,6 +80,7 @@ type Installation struct {
 	authority *certs.Authority
 	fresh     bool // nothing is installed yet
 	running   Holders
+	preflight Step // what Plan came to
 	restart   bool // what runs was started with other flags
 }
 
@@ -104,7 +105,8 @@ func (i *Installation) Apply(ctx context.Context, r Reporter) (result Result, er
 	if err := i.confirm(); err != nil {
 		return Result{}, errors.Join(err, lock.Release())
 	}
-	run := &stepper{reporter: r}
+	run := &stepper{reporter: r, steps: []Step{i.preflight}}
+	r.End(i.preflight)
 	defer func() {
 		result.Steps = run.steps
 		if err != nil && i.fresh && !leaveRunning(err) {

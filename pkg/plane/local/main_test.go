@@ -57,6 +57,7 @@ func child(mode string, l plane.Layout) error {
 		}
 		return errors.New("the child fails")
 	case "waits":
+		signal.Ignore(syscall.SIGPIPE) // as the role does: its output goes to a supervisor that may be killed
 		if err := os.WriteFile(filepath.Join(l.Dir, "started"), nil, 0o600); err != nil {
 			return err
 		}

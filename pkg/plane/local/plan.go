@@ -27,6 +27,7 @@ const (
 // Plan looks at the host and at what is installed, and returns the installation that r asks for. It changes nothing.
 // Everything that is in the way is reported at once.
 func Plan(r Request) (*Installation, error) {
+	begin := time.Now()
 	dir, err := filepath.Abs(r.DataDir)
 	if err != nil {
 		return nil, fmt.Errorf("find the data directory: %w", err)
@@ -56,7 +57,11 @@ func Plan(r Request) (*Installation, error) {
 	if i.authority, err = loadAuthority(r); err != nil {
 		return nil, err
 	}
-	return i, i.check(cfg)
+	if err := i.check(cfg); err != nil {
+		return nil, err
+	}
+	i.preflight = Step{Name: "preflight", Detail: "nothing in the way", Took: time.Since(begin)}
+	return i, nil
 }
 
 // apply puts what the user asked for into cfg, and finds the addresses that nobody named.

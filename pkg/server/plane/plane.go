@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -70,6 +72,8 @@ func newCommand(streams genericiooptions.IOStreams, k kind) *cobra.Command {
 			if err := logs.Apply(gate); err != nil {
 				return err
 			}
+			// The log is a pipe to the supervisor. Should that be killed, the plane still has to stop in order.
+			signal.Ignore(syscall.SIGPIPE)
 			started := tuneStart(ctx)
 			return local.Serve(ctx, p, k.runners, func() {
 				started()
