@@ -24,17 +24,22 @@ import (
 
 // DefaultDataDir is /var/lib/karmada for root and a directory in the XDG state home for others.
 func DefaultDataDir() string {
-	if os.Geteuid() == 0 {
+	return dataDir(os.Geteuid() == 0, os.Getenv("XDG_STATE_HOME"), os.UserHomeDir)
+}
+
+func dataDir(root bool, state string, home func() (string, error)) string {
+	if root {
 		return "/var/lib/karmada"
 	}
-	if state := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
+	// A relative path is not valid there, and is to be ignored.
+	if filepath.IsAbs(state) {
 		return filepath.Join(state, "karmada")
 	}
-	home, err := os.UserHomeDir()
+	dir, err := home()
 	if err != nil {
 		return "karmada"
 	}
-	return filepath.Join(home, ".local", "state", "karmada")
+	return filepath.Join(dir, ".local", "state", "karmada")
 }
 
 // DefaultKubeconfig is where init writes the admin's kubeconfig by default.
