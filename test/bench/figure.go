@@ -1,0 +1,84 @@
+package main
+
+import (
+	"slices"
+)
+
+// A Unit is what a figure counts.
+type Unit string
+
+// The units of figures. Less is better in all of them.
+const (
+	Seconds Unit = "s"
+	Millis  Unit = "ms"
+	MiB     Unit = "MiB"
+	Cores   Unit = "cores"
+	Ratio   Unit = "x"
+)
+
+const mebi = 1 << 20
+
+// A Figure is something measured once or more often.
+type Figure struct {
+	Name   string    `json:"name"`
+	Unit   Unit      `json:"unit"`
+	Values []float64 `json:"values"`
+	Min    float64   `json:"min"`
+	Median float64   `json:"median"`
+	Max    float64   `json:"max"`
+	Target *Target   `json:"target,omitempty"`
+	// Met says whether the median is within the target. It is nil when there is none.
+	Met *bool `json:"met,omitempty"`
+}
+
+// sum brings everything that follows from the values up to date.
+func (f *Figure) sum() {
+	f.Min, f.Max, f.Median = slices.Min(f.Values), slices.Max(f.Values), median(f.Values)
+	if f.Target != nil {
+		met := f.Median <= f.Target.Limit
+		f.Met = &met
+	}
+}
+
+// median returns the middle of values, of which there is at least one.
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	if n%2 == 1 {
+		return sorted[n/2]
+	}
+	return (sorted[n/2-1] + sorted[n/2]) / 2
+}
+
+// A Target is what a figure should be at most.
+type Target struct {
+	Limit float64 `json:"limit"`
+	// Goal is what would be better still; 0 when there is none.
+	Goal float64 `json:"goal,omitempty"`
+}
+
+// Names of the figures that have a target.
+const (
+	coldInit    = "cold init"
+	warmStart   = "warm start"
+	planeRSS    = "idle RSS, all"
+	planeCPU    = "idle CPU, all"
+	memberReady = "member ready"
+	memberRSS   = "member idle RSS"
+	versionVs   = "version / kubectl"
+	helpVs      = "--help / kubectl"
+)
+
+// targets are what the project holds itself to, on two cores.
+func targets() map[string]*Target {
+	return map[string]*Target{
+		coldInit:    {Limit: 6},
+		warmStart:   {Limit: 4},
+		planeRSS:    {Limit: 450, Goal: 350},
+		planeCPU:    {Limit: 0.05},
+		memberReady: {Limit: 6},
+		memberRSS:   {Limit: 450},
+		versionVs:   {Limit: 1},
+		helpVs:      {Limit: 1},
+	}
+}
