@@ -24,12 +24,12 @@ func TestRefused(t *testing.T) {
 		args   []string
 		says   string
 	}{
-		"NoMembers":  {"A playground without members is none.", bin, []string{"up", "--members=0"}, "0 members"},
-		"TooMany":    {"There are address ranges for a hundred.", bin, []string{"up", "--members=101"}, "member101"},
-		"TooLarge":   {"A number of nodes that no host could simulate is a slip.", bin, []string{"up", "--nodes=5001"}, "--nodes=5001"},
-		"Negative":   {"There is no such number of nodes.", bin, []string{"up", "--nodes=-1"}, "--nodes=-1"},
-		"NoServers":  {"Members run the servers' binary.", t.TempDir(), []string{"up"}, "karmada binary"},
-		"BadOutput":  {"Before anything is done.", bin, []string{"down", "-o=xml"}, `"xml"`},
+		"NoMembers": {"A playground without members is none.", bin, []string{"up", "--members=0"}, "0 members"},
+		"TooMany":   {"There are address ranges for a hundred.", bin, []string{"up", "--members=101"}, "member101"},
+		"TooLarge":  {"A number of nodes that no host could simulate is a slip.", bin, []string{"up", "--nodes=5001"}, "--nodes=5001"},
+		"Negative":  {"There is no such number of nodes.", bin, []string{"up", "--nodes=-1"}, "--nodes=-1"},
+		"NoServers": {"Members run the servers' binary.", t.TempDir(), []string{"up"}, "karmada binary"},
+		"BadOutput": {"Before anything is done.", bin, []string{"down", "-o=xml"}, `"xml"`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

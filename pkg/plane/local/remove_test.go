@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/karmadactl/karmadactl/pkg/plane"
+	"github.com/karmadactl/karmadactl/pkg/util/preflight"
 )
 
 // install makes all that an installation makes, without running anything.
@@ -19,8 +20,8 @@ func install(t *testing.T, change ...func(*plane.Config)) plane.Plane {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
 	cfg := plane.NewConfig(plane.KindControlPlane, "karmada")
-	cfg.BindAddress, cfg.AdvertiseAddress = "127.0.0.1", "127.0.0.1"
-	if err := cfg.ChoosePorts(func(string, int) bool { return false }); err != nil {
+	cfg.BindAddress, cfg.AdvertiseAddress, cfg.Port = "127.0.0.1", "127.0.0.1", freePort(t)
+	if err := cfg.ChoosePorts(preflight.PortInUse); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range change {

@@ -325,7 +325,7 @@ func TestRunWithoutTheRole(t *testing.T) {
 
 func TestServe(t *testing.T) {
 	s := four(t)
-	s.plane.Config, s.plane.Layout = plane.NewConfig(plane.KindControlPlane, "karmada"), newLayout(t)
+	s.plane.Config, s.plane.Layout = plane.NewConfig(plane.KindMember, "member1"), newLayout(t)
 	s.plane.Files = []plane.File{{Path: s.plane.Layout.ConfigDir() + "/some.yaml", Content: []byte("a: b\n")}}
 	var ready atomic.Int32
 	serve := func(ctx context.Context) error {
