@@ -49,7 +49,7 @@ func NewCmd(s genericiooptions.IOStreams, program string) *cobra.Command {
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o, err := f.ToOptions(s)
+			o, err := f.ToOptions(s, program)
 			if err != nil {
 				return err
 			}
@@ -104,12 +104,12 @@ type Options struct {
 }
 
 // ToOptions completes and validates; it changes nothing.
-func (f *Flags) ToOptions(s genericiooptions.IOStreams) (*Options, error) {
+func (f *Flags) ToOptions(s genericiooptions.IOStreams, program string) (*Options, error) {
 	if err := errors.Join(host.RefuseHostCluster(f.set, "deinit removes what is installed on this host"), f.Output.Validate()); err != nil {
 		return nil, err
 	}
 	o := &Options{DataDir: f.DataDir, Purge: f.Purge, Yes: f.Yes, DryRun: f.DryRun, Timeout: f.Timeout, Output: f.Output, IOStreams: s}
-	p, err := host.LoadAny(f.DataDir)
+	p, err := host.LoadAny(f.DataDir, program)
 	switch {
 	case errors.Is(err, plane.ErrNotInstalled):
 		return o, nil

@@ -115,7 +115,7 @@ func TestRefused(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			s, _, _, _ := genericiooptions.NewTestIOStreams()
-			_, err := parse(t, c.args...).ToOptions(s)
+			_, err := parse(t, c.args...).ToOptions(s, "karmadactl")
 			if err == nil {
 				t.Fatalf("no error\nreason: %s", c.reason)
 			}

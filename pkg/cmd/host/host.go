@@ -141,24 +141,25 @@ func Supervisor(dataDir string) ([]string, error) {
 // SuperviseCommand is the name of the command that Supervisor runs; it is not for people.
 const SuperviseCommand = "supervise"
 
-// Load returns the control plane that is installed in dir, or a *NotInstalledError.
-func Load(dir string) (plane.Plane, error) {
-	p, err := LoadAny(dir)
+// Load returns the control plane that is installed in dir, or a *NotInstalledError. program is how the user calls this
+// program, for the hint.
+func Load(dir, program string) (plane.Plane, error) {
+	p, err := LoadAny(dir, program)
 	if err == nil && p.Config.Withdrawn {
-		err = &NotInstalledError{Dir: p.Layout.Dir}
+		err = &NotInstalledError{Dir: p.Layout.Dir, Program: program}
 	}
 	return p, err
 }
 
 // LoadAny is Load, but for a control plane that deinit removed all but the data of, too.
-func LoadAny(dir string) (plane.Plane, error) {
+func LoadAny(dir, program string) (plane.Plane, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return plane.Plane{}, fmt.Errorf("find the data directory: %w", err)
 	}
 	cfg, err := plane.Load(abs)
 	if errors.Is(err, plane.ErrNotInstalled) {
-		return plane.Plane{}, &NotInstalledError{Dir: abs}
+		return plane.Plane{}, &NotInstalledError{Dir: abs, Program: program}
 	}
 	if err != nil {
 		return plane.Plane{}, err
@@ -170,10 +171,14 @@ func LoadAny(dir string) (plane.Plane, error) {
 }
 
 // A NotInstalledError says that there is no control plane in a directory.
-type NotInstalledError struct{ Dir string }
+type NotInstalledError struct {
+	Dir string
+	// Program is how the user calls this program.
+	Program string
+}
 
 func (e *NotInstalledError) Error() string {
-	return fmt.Sprintf("no control plane is installed in %s: run `karmadactl init --data-dir=%s`, or name another directory with --data-dir", e.Dir, e.Dir)
+	return fmt.Sprintf("no control plane is installed in %s: run `%s init --data-dir=%s`, or name another directory with --data-dir", e.Dir, e.Program, e.Dir)
 }
 
 // Unwrap lets errors.Is find plane.ErrNotInstalled.

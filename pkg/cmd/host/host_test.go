@@ -182,7 +182,7 @@ func TestFindKarmada(t *testing.T) {
 func TestLoad(t *testing.T) {
 	absent := filepath.Join(t.TempDir(), "absent")
 	var notInstalled *NotInstalledError
-	if _, err := Load(absent); !errors.As(err, &notInstalled) || notInstalled.Dir != absent || !errors.Is(err, plane.ErrNotInstalled) {
+	if _, err := Load(absent, "karmadactl"); !errors.As(err, &notInstalled) || notInstalled.Dir != absent || !errors.Is(err, plane.ErrNotInstalled) {
 		t.Errorf("got %v, want that nothing is installed in %s", err, absent)
 	} else if !strings.Contains(err.Error(), "init --data-dir="+absent) {
 		t.Errorf("got %v, want the command that installs", err)
@@ -202,15 +202,15 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	save(cfg)
-	if p, err := Load(dir); err != nil || p.Layout.PKI != "/srv/pki" || len(p.Components) == 0 {
+	if p, err := Load(dir, "karmadactl"); err != nil || p.Layout.PKI != "/srv/pki" || len(p.Components) == 0 {
 		t.Errorf("got %v, %v, want the control plane with its certificates elsewhere", p.Layout, err)
 	}
 	cfg.Withdrawn = true
 	save(cfg)
-	if _, err := Load(dir); !errors.As(err, &notInstalled) {
+	if _, err := Load(dir, "karmadactl"); !errors.As(err, &notInstalled) {
 		t.Errorf("got %v: what deinit removed all but the data of is not installed", err)
 	}
-	if _, err := LoadAny(dir); err != nil {
+	if _, err := LoadAny(dir, "karmadactl"); err != nil {
 		t.Errorf("got %v: deinit --purge has to find it", err)
 	}
 	member, err := plane.NewMemberConfig("member1", 1, 1)
@@ -222,7 +222,7 @@ func TestLoad(t *testing.T) {
 	}
 	save(member)
 	var foreign *plane.ForeignDirectoryError
-	if _, err := LoadAny(dir); !errors.As(err, &foreign) || !strings.Contains(err.Error(), `"member1"`) {
+	if _, err := LoadAny(dir, "karmadactl"); !errors.As(err, &foreign) || !strings.Contains(err.Error(), `"member1"`) {
 		t.Errorf("got %v, want that it is a member", err)
 	}
 }

@@ -33,7 +33,7 @@ func NewCmd(s genericiooptions.IOStreams, program string) *cobra.Command {
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return run(cmd.Context(), s, dataDir, timeout)
+			return run(cmd.Context(), s, program, dataDir, timeout)
 		},
 	}
 	host.AddDataDir(cmd.Flags(), &dataDir)
@@ -41,8 +41,8 @@ func NewCmd(s genericiooptions.IOStreams, program string) *cobra.Command {
 	return cmd
 }
 
-func run(ctx context.Context, s genericiooptions.IOStreams, dataDir string, timeout time.Duration) error {
-	p, err := host.Load(dataDir)
+func run(ctx context.Context, s genericiooptions.IOStreams, program, dataDir string, timeout time.Duration) error {
+	p, err := host.Load(dataDir, program)
 	if err != nil {
 		return err
 	}

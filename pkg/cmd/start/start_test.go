@@ -39,7 +39,7 @@ func TestWithoutServers(t *testing.T) {
 	}
 	t.Setenv("PATH", t.TempDir())
 	s, _, _, _ := genericiooptions.NewTestIOStreams()
-	if err := run(t.Context(), s, dir, 0); err == nil || !strings.Contains(err.Error(), "karmada binary") {
+	if err := run(t.Context(), s, "karmadactl", dir, 0); err == nil || !strings.Contains(err.Error(), "karmada binary") {
 		t.Errorf("got %v, want that the servers are missing", err)
 	}
 }

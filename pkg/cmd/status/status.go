@@ -46,7 +46,7 @@ const example = `
 
 // NewCmd returns the status command.
 func NewCmd(s genericiooptions.IOStreams, program string) *cobra.Command {
-	o := &options{IOStreams: s}
+	o := &options{program: program, IOStreams: s}
 	cmd := &cobra.Command{
 		Use:                   "status",
 		Short:                 "Show the control plane of this host",
@@ -71,6 +71,7 @@ func NewCmd(s genericiooptions.IOStreams, program string) *cobra.Command {
 }
 
 type options struct {
+	program string
 	dataDir string
 	wait    bool
 	timeout time.Duration
@@ -79,7 +80,7 @@ type options struct {
 }
 
 func (o *options) run(ctx context.Context) error {
-	p, err := host.Load(o.dataDir)
+	p, err := host.Load(o.dataDir, o.program)
 	if errors.Is(err, plane.ErrNotInstalled) {
 		return exec.CodeExitError{Err: err, Code: exitNotInstalled}
 	}
@@ -94,7 +95,7 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	if !status.Healthy {
-		return exec.CodeExitError{Err: errors.New(diagnose(status)), Code: exitUnhealthy}
+		return exec.CodeExitError{Err: errors.New(diagnose(status, o.program)), Code: exitUnhealthy}
 	}
 	return nil
 }
@@ -130,13 +131,13 @@ func (o *options) get(ctx context.Context, p plane.Plane) (local.Status, error) 
 }
 
 // diagnose says in one line what is wrong and what to do.
-func diagnose(s local.Status) string {
+func diagnose(s local.Status, program string) string {
 	switch {
 	case s.Supervisor != nil && !s.Supervisor.NextStart.IsZero():
-		return fmt.Sprintf("the control plane does not stay up (%d restarts): %s; it is started again at %s, or run `karmadactl stop`; its log is %s",
-			s.Supervisor.Restarts, s.Supervisor.LastError, s.Supervisor.NextStart.Format(time.TimeOnly), s.Log)
+		return fmt.Sprintf("the control plane does not stay up (%d restarts): %s; it is started again at %s, or run `%s stop`; its log is %s",
+			s.Supervisor.Restarts, s.Supervisor.LastError, s.Supervisor.NextStart.Format(time.TimeOnly), program, s.Log)
 	case s.PID == 0:
-		return fmt.Sprintf("the control plane is not running: run `karmadactl start --data-dir=%s`", s.DataDir)
+		return fmt.Sprintf("the control plane is not running: run `%s start --data-dir=%s`", program, s.DataDir)
 	}
 	for _, c := range s.Components {
 		if !c.Healthy {

@@ -98,12 +98,12 @@ func TestDiagnose(t *testing.T) {
 		"KeepsFailing": {
 			"Between two starts the supervisor knows most.",
 			local.Status{Log: "/log", Supervisor: &local.SupervisorState{Restarts: 3, LastError: "component etcd: disk full", NextStart: next}},
-			"the control plane does not stay up (3 restarts): component etcd: disk full; it is started again at 03:04:05, or run `karmadactl stop`; its log is /log",
+			"the control plane does not stay up (3 restarts): component etcd: disk full; it is started again at 03:04:05, or run `kubectl karmada stop`; its log is /log",
 		},
 		"Stopped": {
 			"The next command is named.",
 			local.Status{DataDir: "/data"},
-			"the control plane is not running: run `karmadactl start --data-dir=/data`",
+			"the control plane is not running: run `kubectl karmada start --data-dir=/data`",
 		},
 		"OneSick": {
 			"The first component that is not healthy is named, with what it said.",
@@ -123,7 +123,7 @@ func TestDiagnose(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := diagnose(c.status); got != c.want {
+			if got := diagnose(c.status, "kubectl karmada"); got != c.want {
 				t.Errorf("got  %s\nwant %s\nreason: %s", got, c.want, c.reason)
 			}
 		})

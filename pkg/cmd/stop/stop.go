@@ -33,7 +33,7 @@ func NewCmd(s genericiooptions.IOStreams, program string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return run(ctx, s, dataDir)
+			return run(ctx, s, program, dataDir)
 		},
 	}
 	host.AddDataDir(cmd.Flags(), &dataDir)
@@ -41,8 +41,8 @@ func NewCmd(s genericiooptions.IOStreams, program string) *cobra.Command {
 	return cmd
 }
 
-func run(ctx context.Context, s genericiooptions.IOStreams, dataDir string) error {
-	p, err := host.Load(dataDir)
+func run(ctx context.Context, s genericiooptions.IOStreams, program, dataDir string) error {
+	p, err := host.Load(dataDir, program)
 	if err != nil {
 		return err
 	}

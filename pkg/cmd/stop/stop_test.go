@@ -12,7 +12,7 @@ import (
 func TestStop(t *testing.T) {
 	s, _, out, _ := genericiooptions.NewTestIOStreams()
 	dir := t.TempDir()
-	if err := run(t.Context(), s, dir); !errors.Is(err, plane.ErrNotInstalled) {
+	if err := run(t.Context(), s, "karmadactl", dir); !errors.Is(err, plane.ErrNotInstalled) {
 		t.Errorf("got %v, want that nothing is installed", err)
 	}
 	cfg := plane.NewConfig(plane.KindControlPlane, "karmada")
@@ -25,7 +25,7 @@ func TestStop(t *testing.T) {
 	}
 	for range 2 { // again: the lock was given back
 		out.Reset()
-		if err := run(t.Context(), s, dir); err != nil {
+		if err := run(t.Context(), s, "karmadactl", dir); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := out.String(), "The control plane in "+dir+" was not running.\n"; got != want {

@@ -12,6 +12,7 @@ import (
 	"io"
 	"maps"
 	"reflect"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -124,13 +125,16 @@ type Summary struct {
 
 // String says it for people.
 func (s Summary) String() string {
-	switch {
-	case s.Created+s.Updated == 0:
-		return fmt.Sprintf("%d unchanged", s.Unchanged)
-	case s.Updated+s.Unchanged == 0:
-		return fmt.Sprintf("%d created", s.Created)
+	var parts []string
+	for _, part := range []struct {
+		count int
+		what  string
+	}{{s.Created, "created"}, {s.Updated, "updated"}, {s.Unchanged, "unchanged"}} {
+		if part.count > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.count, part.what))
+		}
 	}
-	return fmt.Sprintf("%d created, %d updated, %d unchanged", s.Created, s.Updated, s.Unchanged)
+	return strings.Join(parts, ", ")
 }
 
 type outcome int

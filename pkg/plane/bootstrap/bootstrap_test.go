@@ -485,7 +485,7 @@ func TestSummary(t *testing.T) {
 		"First":  {"On a new control plane.", Summary{Created: 9}, "9 created"},
 		"Second": {"Nothing had to be done.", Summary{Unchanged: 9}, "9 unchanged"},
 		"Mixed":  {"After an upgrade.", Summary{1, 2, 6}, "1 created, 2 updated, 6 unchanged"},
-		"None":   {"There was nothing to do.", Summary{}, "0 unchanged"},
+		"Some":   {"What there is none of is not worth a word.", Summary{Updated: 2, Unchanged: 6}, "2 updated, 6 unchanged"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

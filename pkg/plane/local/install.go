@@ -110,6 +110,10 @@ func (i *Installation) Apply(ctx context.Context, r Reporter) (result Result, er
 	defer func() {
 		result.Steps = run.steps
 		if err != nil && i.fresh && !leaveRunning(err) {
+			var start *StartError
+			if errors.As(err, &start) {
+				start.keepTail()
+			}
 			err = errors.Join(err, i.undo(made))
 		}
 		err = errors.Join(err, lock.Release())
@@ -257,7 +261,16 @@ func (i *Installation) start(ctx context.Context, r Reporter) (string, bool, err
 	var err error
 	if i.running.Running() {
 		err = WaitReady(ctx, i.Plane.Layout, show)
-	} else {
+		if err != nil && ctx.Err() == nil {
+			// What ran may have been on its way out, because its supervisor was killed.
+			h, findErr := FindProcesses(i.Plane.Layout)
+			if findErr != nil {
+				return "", false, errors.Join(err, findErr)
+			}
+			i.running = h
+		}
+	}
+	if !i.running.Running() {
 		err = start(ctx, i.Plane.Layout, i.request.Supervisor, i.Plane.Layout.SupervisorLog(), show)
 		if err != nil && !leaveRunning(err) {
 			// What does not start would be tried for ever, with nobody to see it.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/karmadactl/karmadactl/pkg/certs"
 	"github.com/karmadactl/karmadactl/pkg/plane"
+	"github.com/karmadactl/karmadactl/pkg/util/preflight"
 )
 
 type silent struct{}
@@ -165,7 +166,7 @@ func TestPlanKeepsWhatIsInstalled(t *testing.T) {
 	p := install(t, func(c *plane.Config) {
 		c.Port, c.ExternalDNS, c.Withdrawn = freePort(t), []string{"k.example.com"}, true
 		c.Ports = nil
-		if err := c.ChoosePorts(func(string, int) bool { return false }); err != nil {
+		if err := c.ChoosePorts(preflight.PortInUse); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -526,7 +527,7 @@ func TestReadyOrFailed(t *testing.T) {
 			if err := errors.Join(writeState(l.PlaneState(), c.state), writeState(l.SupervisorState(), c.supervisor)); err != nil {
 				t.Fatal(err)
 			}
-			ok, err := readyOrFailed(l, func(State) { t.Error("a stale state was reported") })
+			ok, err := readyOrFailed(l, 0, func(State) { t.Error("a stale state was reported") })
 			if ok || err != nil {
 				t.Errorf("got %t, %v, want neither\nreason: %s", ok, err, c.reason)
 			}

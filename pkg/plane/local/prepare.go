@@ -84,6 +84,10 @@ func Prepare(ctx context.Context, p plane.Plane) error {
 	if _, err := EnsureCertificates(ctx, p, nil); err != nil {
 		return err
 	}
-	_, err := WriteFiles(p)
+	if _, err := WriteFiles(p); err != nil || p.Config.Kind != plane.KindControlPlane {
+		return err
+	}
+	// It carries the admin's certificate, which may have been renewed just now.
+	_, err := writeAdminKubeconfig(p)
 	return err
 }

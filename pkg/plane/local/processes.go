@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -12,6 +13,9 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/util/daemon"
 	"github.com/karmadactl/karmadactl/pkg/util/pidlock"
 )
+
+// tailLines is how much of a log an error shows.
+const tailLines = 10
 
 // pollInterval is how often a command looks at locks and states of processes.
 const pollInterval = 20 * time.Millisecond
@@ -54,13 +58,28 @@ type StartError struct {
 	Log string // where to read on
 	// Pending says that it only took too long: the plane is left to go on starting.
 	Pending bool
+	// Tail is the end of the log, when the log itself had to go.
+	Tail []string
 }
 
 func (e *StartError) Error() string {
-	if e.Pending {
+	switch {
+	case e.Pending:
 		return fmt.Sprintf("%s\nIt goes on starting: run this again to wait longer, or look at its log %s", e.Why, e.Log)
+	case len(e.Tail) > 0:
+		return fmt.Sprintf("%s\nWhat had been made is removed again; the log ended with:\n  %s", e.Why, strings.Join(e.Tail, "\n  "))
 	}
 	return fmt.Sprintf("%s\nThe log is %s", e.Why, e.Log)
+}
+
+// keepTail takes the end of the log into the error, before the log is removed.
+func (e *StartError) keepTail() {
+	data, err := os.ReadFile(e.Log)
+	if err != nil {
+		return
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	e.Tail = lines[max(0, len(lines)-tailLines):]
 }
 
 // leaveRunning reports whether what failed is to be left as it is: it was interrupted, or may still succeed.
@@ -77,7 +96,7 @@ func start(ctx context.Context, l plane.Layout, command []string, log string, re
 		return fmt.Errorf("start the plane: %w", err)
 	}
 	err = child.WaitFor(ctx, func(ctx context.Context) (bool, error) {
-		return readyOrFailed(l, report)
+		return readyOrFailed(l, 0, report)
 	})
 	var exit *daemon.ExitError
 	if errors.As(err, &exit) {
@@ -91,8 +110,13 @@ func start(ctx context.Context, l plane.Layout, command []string, log string, re
 
 // WaitReady waits until the plane that is running is ready.
 func WaitReady(ctx context.Context, l plane.Layout, report func(State)) error {
+	before, err := restarts(l)
+	if err != nil {
+		return err
+	}
 	return startError(l, poll(ctx, func() (bool, error) {
-		if ok, err := readyOrFailed(l, report); ok || err != nil {
+		// One restart may be under way: that of a plane which ended a moment ago, and comes back.
+		if ok, err := readyOrFailed(l, before+1, report); ok || err != nil {
 			return ok, err
 		}
 		h, err := FindProcesses(l)
@@ -103,8 +127,22 @@ func WaitReady(ctx context.Context, l plane.Layout, report func(State)) error {
 	}))
 }
 
-// readyOrFailed looks once. The state counts only while the process that wrote it lives.
-func readyOrFailed(l plane.Layout, report func(State)) (bool, error) {
+// restarts is how often the supervisor that runs now has started the plane again.
+func restarts(l plane.Layout) (int, error) {
+	pid, err := holder(l.SupervisorLock())
+	if err != nil {
+		return 0, err
+	}
+	state, err := readState[SupervisorState](l.SupervisorState())
+	if err != nil || pid == 0 || state.PID != pid {
+		return 0, err
+	}
+	return state.Restarts, nil
+}
+
+// readyOrFailed looks once. The state counts only while the process that wrote it lives. allowed is how many restarts
+// the supervisor may have counted without the plane being one that does not start.
+func readyOrFailed(l plane.Layout, allowed int, report func(State)) (bool, error) {
 	supervisor, err := readState[SupervisorState](l.SupervisorState())
 	if err != nil {
 		return false, err
@@ -113,7 +151,7 @@ func readyOrFailed(l plane.Layout, report func(State)) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if supervisor.PID == h.Supervisor && h.Supervisor != 0 && supervisor.Restarts > 0 && h.Plane == 0 {
+	if supervisor.PID == h.Supervisor && h.Supervisor != 0 && supervisor.Restarts > allowed && h.Plane == 0 {
 		return false, fmt.Errorf("the plane does not start: %s", supervisor.LastError)
 	}
 	state, err := readState[State](l.PlaneState())
