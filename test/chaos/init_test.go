@@ -52,10 +52,6 @@ func TestInitKilled(t *testing.T) {
 			reason: "A data directory without a configuration is still that of an interrupted init, not of something else.",
 			at:     Point{File: "run"},
 		},
-		"PKIDirectoryMade": {
-			reason: "Empty directories of init's own are no foreign data.",
-			at:     Point{File: "pki"},
-		},
 		"FirstKeyMade": {
 			reason: "A key without its certificate, or the other way round, is completed or made anew.",
 			at:     Point{File: "pki/ca.key"},
