@@ -30,6 +30,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/cmd/status"
 	"github.com/karmadactl/karmadactl/pkg/cmd/stop"
 	"github.com/karmadactl/karmadactl/pkg/cmd/supervise"
+	"github.com/karmadactl/karmadactl/pkg/cmd/token"
 	"github.com/karmadactl/karmadactl/pkg/cmd/version"
 )
 
@@ -56,11 +57,14 @@ func (r root) groups() (templates.CommandGroups, error) {
 		errs = append(errs, err)
 		return cmds
 	}
+	tokens, err := token.NewCmd(r.factory, r.streams, r.program)
+	errs = append(errs, err)
 
 	groups := templates.CommandGroups{
 		{Message: "Basic Commands:", Commands: fromKubectl("explain", "get", "create", "delete", "edit")},
 		{Message: "Cluster Registration Commands:", Commands: []*cobra.Command{
 			initcmd.NewCmd(r.streams, r.program), deinit.NewCmd(r.streams, r.program),
+			tokens,
 		}},
 		{Message: "Control Plane Commands:", Commands: []*cobra.Command{
 			start.NewCmd(r.streams, r.program), stop.NewCmd(r.streams, r.program), status.NewCmd(r.streams, r.program),
