@@ -28,7 +28,8 @@ type Holders struct {
 // Running reports whether any process is there.
 func (h Holders) Running() bool { return h.Supervisor != 0 || h.Plane != 0 }
 
-// FindProcesses says which processes run on a data directory.
+// FindProcesses says which processes run on a data directory. It fails with a *DataInUseError when one does that cannot
+// be told to be ours.
 func FindProcesses(l plane.Layout) (Holders, error) {
 	supervisor, err := holder(l.SupervisorLock())
 	if err != nil {
@@ -37,6 +38,11 @@ func FindProcesses(l plane.Layout) (Holders, error) {
 	running, err := holder(l.PlaneLock())
 	if err != nil {
 		return Holders{}, err
+	}
+	if running == 0 {
+		if err := checkUnlockedData(l); err != nil {
+			return Holders{}, err
+		}
 	}
 	return Holders{Supervisor: supervisor, Plane: running}, nil
 }

@@ -65,7 +65,12 @@ func PreviewRemoval(p plane.Plane, purge bool) ([]string, error) {
 			there = append(there, filepath.Clean(path))
 		}
 	}
-	return there, nil
+	return withoutCommandLock(p.Layout, there), nil
+}
+
+// withoutCommandLock leaves the lock of the removing command itself out of what is told: it made it.
+func withoutCommandLock(l plane.Layout, paths []string) []string {
+	return slices.DeleteFunc(paths, func(path string) bool { return path == l.CommandLock() })
 }
 
 // wouldGo reports whether path is there, and for a directory that goes only when empty whether gone has all that is in
@@ -94,7 +99,7 @@ func wouldGo(path string, gone []string) (bool, error) {
 func removeFiles(p plane.Plane, purge bool, keep ...string) (Removal, error) {
 	l := p.Layout
 	r := Removal{Removed: []string{}}
-	for _, dir := range []string{l.Dir, l.PKI, l.KubeconfigDir(), l.ConfigDir()} {
+	for _, dir := range []string{l.Dir, l.PKI, l.KubeconfigDir(), l.ConfigDir(), l.RunDir()} {
 		if _, err := atomicfile.Clean(dir); err != nil {
 			return r, fmt.Errorf("remove what an interrupted command left: %w", err)
 		}
@@ -112,6 +117,7 @@ func removeFiles(p plane.Plane, purge bool, keep ...string) (Removal, error) {
 		}
 		r.Kept = append(r.Kept, left...)
 	}
+	r.Removed = withoutCommandLock(l, r.Removed)
 	// A directory is not worth a word where what is in it has been named.
 	named := func(dir string) bool {
 		return slices.ContainsFunc(r.Kept, func(path string) bool { return filepath.Dir(path) == dir })
@@ -124,7 +130,7 @@ func removeFiles(p plane.Plane, purge bool, keep ...string) (Removal, error) {
 // is removed.
 func ownFiles(p plane.Plane, purge bool) []string {
 	l := p.Layout
-	paths := []string{l.RunDir(), l.LogDir(), l.AdminKubeconfig()}
+	paths := append(ownLogs(l), l.AdminKubeconfig())
 	for _, k := range p.Kubeconfigs {
 		paths = append(paths, k.Path)
 	}
@@ -141,7 +147,45 @@ func ownFiles(p plane.Plane, purge bool) []string {
 	paths = append(paths, certs.Dir{Path: l.PKI}.Files(specs, keys)...)
 	paths = append(paths, emptyOnly(l.KubeconfigDir()), emptyOnly(l.ConfigDir()), emptyOnly(l.PKI))
 	if purge {
-		paths = append(paths, l.EtcdData(), l.ConfigFile())
+		paths = append(append(paths, ownData(l)...), l.ConfigFile())
+	}
+	return paths
+}
+
+// ownLogs lists what processes of the plane write beside its data: locks, states and logs, the rotated ones too.
+func ownLogs(l plane.Layout) []string {
+	return append(
+		found(l.RunDir(), "*.pid", "plane.json", "supervisor.json"),
+		append(found(l.LogDir(), "plane.log", "plane-*.log", "supervisor.log"), emptyOnly(l.RunDir()), emptyOnly(l.LogDir()))...,
+	)
+}
+
+// ownData lists what etcd makes in its data directory.
+func ownData(l plane.Layout) []string {
+	member := filepath.Join(l.EtcdData(), "member")
+	snap, wal := filepath.Join(member, "snap"), filepath.Join(member, "wal")
+	paths := append(
+		found(snap, "db", "db.tmp*", "*.snap", "*.snap.db", "*.snap.broken", "tmp*"),
+		found(wal, "*.wal", "*.wal.broken", "*.tmp")...,
+	)
+	return append(paths, emptyOnly(snap), emptyOnly(wal), emptyOnly(member), emptyOnly(l.EtcdData()))
+}
+
+// found lists the files in dir that match one of the patterns.
+func found(dir string, patterns ...string) []string {
+	var paths []string
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // what cannot be read is reported by whoever removes dir
+	}
+	for _, e := range entries {
+		matches := func(pattern string) bool {
+			ok, err := filepath.Match(pattern, e.Name())
+			return ok && err == nil
+		}
+		if !e.IsDir() && slices.ContainsFunc(patterns, matches) {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
 	}
 	return paths
 }

@@ -100,6 +100,17 @@ func (s State) failure() (ComponentState, bool) {
 	return s.Components[i], true
 }
 
+// starting names the components that have begun to start and are not ready.
+func (s State) starting() []string {
+	var names []string
+	for _, c := range s.Components {
+		if c.Phase == Starting {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 // A SupervisorState is what the supervisor reports.
 type SupervisorState struct {
 	PID     int       `json:"pid"`

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -27,6 +28,9 @@ const (
 	// killAfter is how long the plane's process may take to stop before it is killed. It is longer than all its
 	// components may take one by one, so that only a wedged process is ever killed.
 	killAfter = 5 * stopTimeout
+
+	// lastWordsBytes is how far back the log is searched for why a process died; a panic is followed by its stacks.
+	lastWordsBytes = 256 << 10
 
 	logMegabytes = 64
 	logBackups   = 3
@@ -51,10 +55,14 @@ func Supervise(ctx context.Context, l plane.Layout, command []string) (err error
 
 	state := SupervisorState{PID: os.Getpid(), Started: time.Now()}
 	pause := backoffBase
-	for {
+	// A full disk must not end the one process that would start the plane again when there is room.
+	report := func() {
 		if err := writeState(l.SupervisorState(), state); err != nil {
-			return err
+			fmt.Fprintf(log, "supervisor: %v\n", err)
 		}
+	}
+	for {
+		report()
 		// A state of the last life must not be taken for this one's.
 		if err := os.Remove(l.PlaneState()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove the last state of the plane: %w", err)
@@ -70,9 +78,7 @@ func Supervise(ctx context.Context, l plane.Layout, command []string) (err error
 		state.Restarts++
 		state.LastExit, state.LastError = time.Now(), lastError(l, exit)
 		state.NextStart = state.LastExit.Add(pause)
-		if err := writeState(l.SupervisorState(), state); err != nil {
-			return err
-		}
+		report()
 		select {
 		case <-ctx.Done():
 			return nil
@@ -94,9 +100,11 @@ func runChild(ctx context.Context, command []string, log *lumberjack.Logger) err
 	return cmd.Run()
 }
 
-// lastError says why the plane's process ended: what it reported itself, else its exit status.
+// lastError says why the plane's process ended: what it reported itself, else what it last wrote before it died, else
+// its exit status.
 func lastError(l plane.Layout, exit error) string {
-	if state, err := readState[State](l.PlaneState()); err == nil {
+	state, err := readState[State](l.PlaneState())
+	if err == nil {
 		if c, ok := state.failure(); ok {
 			return fmt.Sprintf("component %s: %s", c.Name, c.Message)
 		}
@@ -104,5 +112,32 @@ func lastError(l plane.Layout, exit error) string {
 	if exit == nil {
 		return "the process of the plane ended without being asked to"
 	}
-	return fmt.Sprintf("the process of the plane ended: %v", exit)
+	why := fmt.Sprintf("the process of the plane ended: %v", exit)
+	if last := lastWords(l.LogFile()); last != "" {
+		why += ": " + last
+	}
+	if starting := state.starting(); len(starting) > 0 {
+		return fmt.Sprintf("component %s, which was starting: %s", strings.Join(starting, ", "), why)
+	}
+	return why
+}
+
+// lastWords finds what a process that died of a panic or a fatal error said last. Upstream components end the process
+// in this way, etcd for one when its database is damaged.
+func lastWords(log string) string {
+	data, err := os.ReadFile(log)
+	if err != nil {
+		return ""
+	}
+	said := ""
+	for line := range strings.Lines(string(data[max(0, len(data)-lastWordsBytes):])) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "panic: "), strings.HasPrefix(line, "fatal error: "), strings.HasPrefix(line, "error: "):
+			said = line
+		case strings.Contains(line, `"level":"panic"`), strings.Contains(line, `"level":"fatal"`):
+			said = line
+		}
+	}
+	return said
 }

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package local
+
+import "io/fs"
+
+func lockID(fs.FileInfo) (string, bool) { return "", false }
