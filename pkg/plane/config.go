@@ -81,6 +81,11 @@ type Config struct {
 	// Provided names the certificates that were in the PKI directory before the first installation: they are the
 	// user's, and no command removes them.
 	Provided []string `json:"provided,omitempty"`
+	// ID tells this installation from all others; a PKI directory outside the data directory is marked with it.
+	ID string `json:"id,omitempty"`
+	// Given names the directories (dataDir, pki) that were there before the first installation: they stay when what is in
+	// them goes.
+	Given []string `json:"given,omitempty"`
 	// Withdrawn says that deinit has removed all but the data; init takes it up again.
 	Withdrawn bool `json:"withdrawn,omitempty"`
 	// PodCIDR and Nodes are for members only.
@@ -103,6 +108,12 @@ func NewConfig(kind, name string) Config {
 	}
 	return c
 }
+
+// Names of directories in Config.Given.
+const (
+	GivenDataDir = "dataDir"
+	GivenPKI     = "pki"
+)
 
 // PortNames lists the keys that Ports must have for this kind of plane, in a fixed order.
 func (c Config) PortNames() []string {
@@ -260,7 +271,7 @@ func Load(dir string) (Config, error) {
 		return Config{}, checkUnused(dir)
 	}
 	if err != nil {
-		return Config{}, fmt.Errorf("read the configuration of the installation: %w", err)
+		return Config{}, unreadable(dir, err)
 	}
 	var c Config
 	if err := yaml.UnmarshalStrict(data, &c); err != nil {
@@ -273,6 +284,15 @@ func Load(dir string) (Config, error) {
 		return Config{}, &ForeignDirectoryError{dir, fmt.Sprintf("its plane.yaml is damaged (%v): restore that file from a copy", err)}
 	}
 	return c, checkSkew(dir, c.KubernetesVersion)
+}
+
+// unreadable says why a directory cannot be looked into, and what to do.
+func unreadable(dir string, err error) error {
+	wayOut := "choose another directory"
+	if errors.Is(err, fs.ErrPermission) {
+		wayOut = "run this as its owner, or choose another directory"
+	}
+	return fmt.Errorf("data directory %s cannot be looked into: %w; %s", dir, err, wayOut)
 }
 
 // versionOrSyntaxError tells a file of a later format from a damaged one.
@@ -309,7 +329,7 @@ func checkUnused(dir string) error {
 		return ErrNotInstalled
 	}
 	if err != nil {
-		return fmt.Errorf("look into the data directory: %w", err)
+		return unreadable(dir, err)
 	}
 	run := filepath.Base(NewLayout(dir, "").RunDir())
 	for _, e := range entries {

@@ -32,6 +32,9 @@ func (l Layout) KubeconfigDir() string { return filepath.Join(l.Dir, "kubeconfig
 // ConfigDir holds the configuration files of components.
 func (l Layout) ConfigDir() string { return filepath.Join(l.Dir, "config") }
 
+// PKIOwner is a file in a PKI directory outside the data directory that names the installation it belongs to.
+func (l Layout) PKIOwner() string { return filepath.Join(l.PKI, "owner.yaml") }
+
 // LogDir holds the log of the plane's process.
 func (l Layout) LogDir() string { return filepath.Join(l.Dir, "log") }
 

@@ -3,6 +3,7 @@ package server
 
 import (
 	"context"
+	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/server/kube"
 	planerole "github.com/karmadactl/karmadactl/pkg/server/plane"
 	"github.com/karmadactl/karmadactl/pkg/server/role"
+	"github.com/karmadactl/karmadactl/pkg/util/version"
 )
 
 // A roleEntry is one thing that the binary can be.
@@ -83,7 +85,19 @@ func NewCommand(args []string, streams genericiooptions.IOStreams) (*cobra.Comma
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	// A library registers a flag of this name for its own version; ours is the one that is meant.
+	ours := root.Flags().Bool("version", false, "Print the version information.")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !*ours {
+			return cmd.Help()
+		}
+		text, err := version.Get().Text("karmada", "")
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(streams.Out, text)
+		return err
 	}
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)

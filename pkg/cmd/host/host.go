@@ -37,13 +37,19 @@ func dataDir(root bool, state string, home func() (string, error)) string {
 	}
 	dir, err := home()
 	if err != nil {
-		return "karmada"
+		return "" // then it has to be named
 	}
 	return filepath.Join(dir, ".local", "state", "karmada")
 }
 
 // DefaultKubeconfig is where init writes the admin's kubeconfig by default.
-func DefaultKubeconfig() string { return plane.NewLayout(DefaultDataDir(), "").AdminKubeconfig() }
+func DefaultKubeconfig() string {
+	dir := DefaultDataDir()
+	if dir == "" {
+		return ""
+	}
+	return plane.NewLayout(dir, "").AdminKubeconfig()
+}
 
 // AddDataDir adds --data-dir.
 func AddDataDir(fs *pflag.FlagSet, dir *string) {
@@ -153,6 +159,9 @@ func Load(dir, program string) (plane.Plane, error) {
 
 // LoadAny is Load, but for a control plane that deinit removed all but the data of, too.
 func LoadAny(dir, program string) (plane.Plane, error) {
+	if dir == "" {
+		return plane.Plane{}, errors.New("there is no home directory to look for a control plane in: name its directory with --data-dir")
+	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return plane.Plane{}, fmt.Errorf("find the data directory: %w", err)

@@ -31,7 +31,7 @@ func TestDataDir(t *testing.T) {
 		"User":     {"Others keep state in their home.", false, "", home, "/home/ada/.local/state/karmada"},
 		"XDG":      {"They may say where.", false, "/mnt/state", home, "/mnt/state/karmada"},
 		"Relative": {"A relative path is to be ignored there.", false, "state", home, "/home/ada/.local/state/karmada"},
-		"Homeless": {"Without a home there is the working directory.", false, "", homeless, "karmada"},
+		"Homeless": {"Without a home the directory has to be named: wherever the program stands is nobody's choice.", false, "", homeless, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -98,7 +98,7 @@ func (f *Flags) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.BindAddress, "bind-address", "0.0.0.0", "IP address that the API server listens on.")
 	fs.StringVar(&f.AdvertiseAddress, "advertise-address", "", "IP address by which clients reach the API server. Default is the bound one, or that of the default route.")
 	fs.StringVar(&f.AdvertiseAddress, "karmada-apiserver-advertise-address", "", "Alias of --advertise-address.")
-	fs.Int32VarP(&f.Port, "port", "p", plane.DefaultPort, "Port of the API server. The ports that follow it are used on loopback.")
+	fs.Int32VarP(&f.Port, "port", "p", plane.DefaultPort, "Port of the API server. Free ports above it are used on loopback.")
 	fs.StringVar(&f.CACertFile, "ca-cert-file", "", "Certificate of an authority of your own that signs the control plane's certificates.")
 	fs.StringVar(&f.CAKeyFile, "ca-key-file", "", "Private key of the authority of --ca-cert-file.")
 	fs.StringVar(&f.ExternalIP, "cert-external-ip", "", "More IP addresses that the API server's certificate is valid for, separated by commas.")
@@ -244,6 +244,9 @@ func (o *Options) Run(ctx context.Context) error {
 		return o.Output.Print(o.Out, preview, func(w io.Writer) error { return printPreview(w, preview) })
 	}
 	result, err := o.Installation.Apply(ctx, o.Progress)
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("interrupted before the control plane in %[1]s was complete: run `%[2]s init --data-dir=%[1]s` again to complete it, or `%[2]s deinit --purge --data-dir=%[1]s` to take it back", o.Installation.Plane.Layout.Dir, o.Program)
+	}
 	if err != nil {
 		return fmt.Errorf("install the control plane in %s: %w", o.Installation.Plane.Layout.Dir, err)
 	}
@@ -277,7 +280,11 @@ Stop and start it:
 
 func printPreview(w io.Writer, p local.Preview) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Would install the control plane in %s, API server at %s.\n", p.DataDir, p.Server)
+	verb := "check and mend"
+	if p.Fresh {
+		verb = "install"
+	}
+	fmt.Fprintf(&b, "Would %s the control plane in %s, API server at %s.\n", verb, p.DataDir, p.Server)
 	section := func(title string, lines []string) {
 		fmt.Fprintf(&b, "\n%s:\n", title)
 		for _, line := range lines {

@@ -82,6 +82,10 @@ type options struct {
 func (o *options) run(ctx context.Context) error {
 	p, err := host.Load(o.dataDir, o.program)
 	if errors.Is(err, plane.ErrNotInstalled) {
+		missing := local.Status{DataDir: o.dataDir, Components: []local.ComponentStatus{}}
+		if err := o.output.Print(o.Out, missing, func(io.Writer) error { return nil }); err != nil {
+			return err
+		}
 		return exec.CodeExitError{Err: err, Code: exitNotInstalled}
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -281,8 +282,11 @@ func (i *Installation) start(ctx context.Context, r Reporter) (string, bool, err
 	if err != nil {
 		return "", false, err
 	}
+	if i.running.Running() {
+		return "it runs already", false, nil
+	}
 	state, err := readState[State](i.Plane.Layout.PlaneState())
-	return readyText(state), !i.running.Running(), err
+	return readyText(state), true, err
 }
 
 // undo takes a first installation back that did not succeed: its processes, then its files.
@@ -355,6 +359,10 @@ func LockCommands(l plane.Layout) (*pidlock.Lock, error) {
 		return nil, fmt.Errorf("make directory: %w", err)
 	}
 	lock, err := pidlock.Acquire(l.CommandLock())
+	if errors.Is(err, syscall.ENOSPC) {
+		// Stopping and removing make room, and are safe without the lock.
+		return &pidlock.Lock{}, nil
+	}
 	var held *pidlock.HeldError
 	if errors.As(err, &held) {
 		return nil, fmt.Errorf("another karmadactl (process %d) is working on %s: wait until it is done, then run this again", held.PID, l.Dir)

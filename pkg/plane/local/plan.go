@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/karmadactl/karmadactl/pkg/certs"
 	"github.com/karmadactl/karmadactl/pkg/plane"
@@ -28,7 +31,7 @@ const (
 // Everything that is in the way is reported at once.
 func Plan(r Request) (*Installation, error) {
 	begin := time.Now()
-	dir, err := filepath.Abs(r.DataDir)
+	dir, err := realPath(r.DataDir)
 	if err != nil {
 		return nil, fmt.Errorf("find the data directory: %w", err)
 	}
@@ -45,6 +48,7 @@ func Plan(r Request) (*Installation, error) {
 	cfg := installed
 	if fresh {
 		cfg = plane.NewConfig(plane.KindControlPlane, "karmada")
+		cfg.ID = string(uuid.NewUUID())
 	}
 	if err := r.apply(&cfg); err != nil {
 		return nil, err
@@ -75,7 +79,7 @@ func (r Request) apply(cfg *plane.Config) error {
 		cfg.CertValidity = metav1.Duration{Duration: *r.CertValidity}
 	}
 	if r.PKI != nil {
-		pki, err := filepath.Abs(*r.PKI)
+		pki, err := realPath(*r.PKI)
 		if err != nil {
 			return fmt.Errorf("find the certificate directory: %w", err)
 		}
@@ -89,6 +93,19 @@ func (r Request) apply(cfg *plane.Config) error {
 	}
 	cfg.KubernetesVersion, cfg.Withdrawn = plane.KubernetesVersion, false
 	return nil
+}
+
+// realPath makes a path absolute, with the links in what exists of it resolved: a link of the user's is not ours to
+// remove one day.
+func realPath(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real, nil
+	}
+	return abs, nil // it is not there yet, or whoever uses it says what is wrong with it
 }
 
 func set[T any](field *T, value *T) {
@@ -120,50 +137,85 @@ func loadAuthority(r Request) (*certs.Authority, error) {
 // check finds everything that would keep the installation from succeeding.
 func (i *Installation) check(cfg plane.Config) error {
 	installed := i.installed
-	var errs []error
-	if i.running.Running() {
-		// What runs now holds its own ports.
-		if cfg.Port != installed.Port || cfg.BindAddress != installed.BindAddress {
-			errs = append(errs, checkPort(cfg))
-		}
-	} else {
-		errs = append(errs, checkPort(cfg), cfg.ChoosePorts(preflight.PortInUse))
+	l := plane.NewLayout(i.request.DataDir, cfg.PKI)
+	errs := []error{
+		preflight.WritableDir(l.Dir),
+		preflight.OpenFiles(minOpenFiles),
+		checkOwner(l, cfg.ID),
 	}
-	if err := cfg.Validate(); err != nil {
+	if cfg.PKI != "" {
+		errs = append(errs, preflight.WritableDir(l.PKI))
+	}
+	taken, err := i.checkPorts(&cfg)
+	errs = append(errs, taken)
+	if err != nil {
+		errs = append(errs, err)
+	} else if err := cfg.Validate(); err != nil {
 		errs = append(errs, err)
 	} else {
 		errs = append(errs, preflight.HostAddress(cfg.BindAddress))
 	}
-	l := plane.NewLayout(i.request.DataDir, cfg.PKI)
-	errs = append(errs,
-		preflight.WritableDir(l.Dir),
-		preflight.WritableDir(l.PKI),
-		preflight.FreeSpace(l.Dir, minFreeBytes),
-		preflight.OpenFiles(minOpenFiles),
-	)
+	if !i.running.Running() {
+		errs = append(errs, preflight.FreeSpace(l.Dir, minFreeBytes))
+	}
 	if !i.fresh && cfg.PKI != installed.PKI {
 		errs = append(errs, fmt.Errorf("the certificates of this installation are in %s: init cannot move them to %s; leave that flag out", plane.NewLayout(i.request.DataDir, installed.PKI).PKI, l.PKI))
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := preflight.All(errs...); err != nil {
 		return err
 	}
 
 	i.Plane = plane.ControlPlane(cfg, l)
-	changes, err := certs.Dir{Path: l.PKI}.Plan(i.Plane.Certificates, certOptions(i.Plane, i.authority))
+	changes, err := planCertificates(i.Plane, i.authority)
 	if err != nil {
 		return err
 	}
 	i.Certificates = changes
 	if i.fresh {
-		for _, c := range changes {
-			if c.Action == certs.Kept || c.Action == certs.Completed || c.Action == certs.Tightened {
-				i.Plane.Config.Provided = append(i.Plane.Config.Provided, c.Name)
-			}
-		}
-		return nil
+		return i.noteWhatIsTheirs()
 	}
 	i.restart = i.running.Running() && !sameComponents(i.Plane, plane.ControlPlane(installed, l))
 	return nil
+}
+
+// checkPorts finds out whether the API server's port is free, and gives the others free ones. What runs now holds its
+// own ports, which are given up when it is started anew. taken says who has the API server's port, none that no others
+// are free.
+func (i *Installation) checkPorts(cfg *plane.Config) (taken, none error) {
+	own := map[int]bool{}
+	if i.running.Running() {
+		own[i.installed.Port] = true
+		for _, port := range i.installed.Ports {
+			own[port] = true
+		}
+	}
+	inUse := func(host string, port int) bool { return !own[port] && preflight.PortInUse(host, port) }
+	if !own[cfg.Port] || cfg.BindAddress != i.installed.BindAddress && cfg.Port != i.installed.Port {
+		taken = checkPort(*cfg)
+	}
+	return taken, cfg.ChoosePorts(inUse)
+}
+
+// noteWhatIsTheirs keeps in the configuration what was there before the first installation. A certificate of the user
+// that would have to be replaced is refused.
+func (i *Installation) noteWhatIsTheirs() error {
+	cfg, l := &i.Plane.Config, i.Plane.Layout
+	var errs []error
+	for _, c := range i.Certificates {
+		switch c.Action {
+		case certs.Kept, certs.Completed, certs.Tightened:
+			cfg.Provided = append(cfg.Provided, c.Name)
+		case certs.Renewed:
+			errs = append(errs, fmt.Errorf("%s holds %q, which cannot be used (%s): move it away, or choose another directory for certificates", l.PKI, c.Name, c.Reason))
+		}
+	}
+	for name, dir := range map[string]string{plane.GivenDataDir: l.Dir, plane.GivenPKI: l.PKI} {
+		if _, err := os.Lstat(dir); err == nil {
+			cfg.Given = append(cfg.Given, name)
+		}
+	}
+	slices.Sort(cfg.Given)
+	return errors.Join(errs...)
 }
 
 func checkPort(cfg plane.Config) error {

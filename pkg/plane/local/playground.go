@@ -141,6 +141,8 @@ func (p Playground) plan(name string, index, nodes int, inUse func(host string, 
 	case err != nil:
 		return plane.Plane{}, err
 	case h.Running():
+		// It keeps its ports, also when it has to be started anew for more nodes.
+		cfg.Nodes = max(cfg.Nodes, nodes)
 		return plane.Member(cfg, l), nil
 	default:
 		if err := preflight.PortFree(cfg.BindAddress, cfg.Port); err != nil {
@@ -163,6 +165,18 @@ func (p Playground) start(ctx context.Context, name string, one plane.Plane) (Me
 	}
 	begin := time.Now()
 	ignore := func(State) {}
+	if h.Running() {
+		installed, err := plane.Load(l.Dir)
+		if err != nil {
+			return MemberStatus{}, err
+		}
+		if installed.Nodes < one.Config.Nodes {
+			if _, err := Stop(ctx, l); err != nil {
+				return MemberStatus{}, err
+			}
+			h = Holders{}
+		}
+	}
 	if h.Running() {
 		err = WaitReady(ctx, l, ignore)
 	} else {
@@ -238,6 +252,9 @@ func (p Playground) status(ctx context.Context, name string) (MemberStatus, erro
 	m := MemberStatus{
 		Name: name, Running: s.PID != 0, Ready: s.Healthy, PID: s.PID, Server: s.Server,
 		Kubeconfig: p.Kubeconfig(name), Nodes: cfg.Nodes, Log: s.Log,
+	}
+	if !m.Running {
+		m.Message = "not running: `playground up` starts it again"
 	}
 	for _, c := range s.Components {
 		if !c.Healthy && c.Message != "" && m.Message == "" {

@@ -2,9 +2,14 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"slices"
 	"time"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/karmadactl/karmadactl/pkg/certs"
 	"github.com/karmadactl/karmadactl/pkg/plane"
@@ -24,18 +29,98 @@ func certOptions(p plane.Plane, ca *certs.Authority) certs.Options {
 	}
 }
 
-// makeDirs makes the directories of a plane, closed to other users.
+// makeDirs makes the directories of a plane, closed to other users. Those that were there are closed, too.
 func makeDirs(l plane.Layout) error {
 	for _, dir := range []string{l.Dir, l.PKI, l.RunDir(), l.LogDir(), l.ConfigDir(), l.KubeconfigDir()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("make directory: %w", err)
 		}
+		info, err := os.Stat(dir)
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			err = os.Chmod(dir, 0o700)
+		}
+		if err != nil {
+			return fmt.Errorf("close directory to other users: %w", err)
+		}
 	}
 	return nil
 }
 
+// An owner says in a PKI directory which installation it belongs to: two that shared one would be each other's admins,
+// and removing one would end the other.
+type owner struct {
+	ID      string `json:"id"`
+	DataDir string `json:"dataDir"`
+}
+
+// checkOwner refuses a PKI directory that belongs to another installation.
+func checkOwner(l plane.Layout, id string) error {
+	data, err := os.ReadFile(l.PKIOwner())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var o owner
+	if err == nil {
+		err = yaml.Unmarshal(data, &o)
+	}
+	if err != nil {
+		return fmt.Errorf("find out whose certificates %s holds: %w", l.PKI, err)
+	}
+	if o.ID != id {
+		return fmt.Errorf("%s holds the certificates of the control plane in %s: two cannot share them; choose another directory for certificates", l.PKI, o.DataDir)
+	}
+	return nil
+}
+
+// claimPKI marks a PKI directory outside the data directory as this installation's.
+func claimPKI(p plane.Plane) error {
+	if p.Config.PKI == "" {
+		return nil
+	}
+	data, err := yaml.Marshal(owner{ID: p.Config.ID, DataDir: p.Layout.Dir})
+	if err != nil {
+		return fmt.Errorf("encode whose certificates these are: %w", err)
+	}
+	if _, err := atomicfile.WriteIfChanged(p.Layout.PKIOwner(), data, 0o600); err != nil {
+		return fmt.Errorf("mark the certificate directory: %w", err)
+	}
+	return nil
+}
+
+// planCertificates says what EnsureCertificates would do. An authority or a service account key that is gone is not made
+// anew where data stands that lives by it: every kubeconfig, agent and token would be worthless, without a word.
+func planCertificates(p plane.Plane, ca *certs.Authority) ([]certs.Change, error) {
+	changes, err := certs.Dir{Path: p.Layout.PKI}.Plan(p.Certificates, certOptions(p, ca))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(p.Layout.EtcdData()); err != nil {
+		return changes, nil
+	}
+	var errs []error
+	for _, c := range changes {
+		if c.Action == certs.Created && irreplaceable(p, c.Name) {
+			errs = append(errs, fmt.Errorf("%s is gone from %s, and the data in %s lives by it: restore its files from a backup, or remove the control plane with its data (deinit --purge)",
+				c.Name, p.Layout.PKI, p.Layout.EtcdData()))
+		}
+	}
+	return changes, errors.Join(errs...)
+}
+
+// irreplaceable reports whether name is an authority or a bare key pair.
+func irreplaceable(p plane.Plane, name string) bool {
+	isCA := func(s certs.Spec) bool { return s.Name == name && s.IsCA() }
+	return slices.Contains(p.KeyPairs, name) || slices.ContainsFunc(p.Certificates, isCA)
+}
+
 // EnsureCertificates makes and renews what is missing or not right, and leaves the rest alone.
 func EnsureCertificates(ctx context.Context, p plane.Plane, ca *certs.Authority) ([]certs.Change, error) {
+	if _, err := planCertificates(p, ca); err != nil {
+		return nil, err
+	}
+	if err := claimPKI(p); err != nil {
+		return nil, err
+	}
 	return certs.Dir{Path: p.Layout.PKI}.Ensure(ctx, p.Certificates, certOptions(p, ca))
 }
 

@@ -8,6 +8,8 @@ import (
 
 // A Preview is everything that an installation would do, in words.
 type Preview struct {
+	// Fresh says that nothing is installed yet.
+	Fresh        bool               `json:"fresh"`
 	DataDir      string             `json:"dataDir"`
 	Server       string             `json:"server"`
 	Process      string             `json:"process"`
@@ -26,6 +28,7 @@ type ComponentPreview struct {
 // Preview says what Apply would do. Keys are named, never shown.
 func (i *Installation) Preview() (Preview, error) {
 	p := Preview{
+		Fresh:   i.fresh,
 		DataDir: i.Plane.Layout.Dir,
 		Server:  i.Plane.Config.Server(),
 		Process: i.previewProcess(),

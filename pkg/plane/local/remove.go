@@ -56,7 +56,7 @@ func Remove(ctx context.Context, p plane.Plane, purge bool) (Removal, error) {
 // PreviewRemoval lists the files and directories that Remove would remove.
 func PreviewRemoval(p plane.Plane, purge bool) ([]string, error) {
 	there := []string{}
-	for _, path := range append(ownFiles(p, purge), emptyOnly(p.Layout.Dir)) {
+	for _, path := range allOwn(p, purge) {
 		goes, err := wouldGo(path, there)
 		if err != nil {
 			return nil, fmt.Errorf("look at what would be removed: %w", err)
@@ -104,7 +104,7 @@ func removeFiles(p plane.Plane, purge bool, keep ...string) (Removal, error) {
 			return r, fmt.Errorf("remove what an interrupted command left: %w", err)
 		}
 	}
-	for _, path := range append(ownFiles(p, purge), emptyOnly(l.Dir)) {
+	for _, path := range allOwn(p, purge) {
 		if slices.Contains(keep, filepath.Clean(path)) {
 			continue
 		}
@@ -126,6 +126,15 @@ func removeFiles(p plane.Plane, purge bool, keep ...string) (Removal, error) {
 	return r, nil
 }
 
+// allOwn is ownFiles with the data directory itself, unless the user had made that.
+func allOwn(p plane.Plane, purge bool) []string {
+	paths := ownFiles(p, purge)
+	if slices.Contains(p.Config.Given, plane.GivenDataDir) {
+		return paths
+	}
+	return append(paths, emptyOnly(p.Layout.Dir))
+}
+
 // ownFiles lists what an installation makes inside its data directory, and the certificates, in the order in which it
 // is removed.
 func ownFiles(p plane.Plane, purge bool) []string {
@@ -145,7 +154,13 @@ func ownFiles(p plane.Plane, purge bool) []string {
 		keys.KeyPairs = slices.DeleteFunc(slices.Clone(p.KeyPairs), func(n string) bool { return slices.Contains(p.Config.Provided, n) })
 	}
 	paths = append(paths, certs.Dir{Path: l.PKI}.Files(specs, keys)...)
-	paths = append(paths, emptyOnly(l.KubeconfigDir()), emptyOnly(l.ConfigDir()), emptyOnly(l.PKI))
+	if purge && p.Config.PKI != "" {
+		paths = append(paths, l.PKIOwner())
+	}
+	paths = append(paths, emptyOnly(l.KubeconfigDir()), emptyOnly(l.ConfigDir()))
+	if !slices.Contains(p.Config.Given, plane.GivenPKI) {
+		paths = append(paths, emptyOnly(l.PKI))
+	}
 	if purge {
 		paths = append(append(paths, ownData(l)...), l.ConfigFile())
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/karmadactl/karmadactl/pkg/certs"
@@ -15,7 +16,8 @@ import (
 
 // A Status is what can be found out about an installed plane from outside.
 type Status struct {
-	DataDir string `json:"dataDir"`
+	DataDir   string `json:"dataDir"`
+	Installed bool   `json:"installed"`
 	// Healthy says that every component runs and answers its health check.
 	Healthy bool   `json:"healthy"`
 	Server  string `json:"server"`
@@ -62,6 +64,7 @@ func GetStatus(ctx context.Context, p plane.Plane) (Status, error) {
 	}
 	s := Status{
 		DataDir:           l.Dir,
+		Installed:         true,
 		Server:            p.Config.Server(),
 		KubernetesVersion: plane.KubernetesVersion,
 		PID:               h.Plane,
@@ -80,10 +83,15 @@ func GetStatus(ctx context.Context, p plane.Plane) (Status, error) {
 		s.Version, s.Started = state.Version, state.Started
 	}
 	s.Healthy = live
-	for _, c := range p.Components {
-		cs := componentStatus(ctx, c, state, live)
-		s.Components = append(s.Components, cs)
-		s.Healthy = s.Healthy && cs.Healthy
+	// All at once: one that hangs must not keep the answers of the others.
+	s.Components = make([]ComponentStatus, len(p.Components))
+	var asked sync.WaitGroup
+	for i, c := range p.Components {
+		asked.Go(func() { s.Components[i] = componentStatus(ctx, c, state, live) })
+	}
+	asked.Wait()
+	for _, c := range s.Components {
+		s.Healthy = s.Healthy && c.Healthy
 	}
 	return s, nil
 }

@@ -87,7 +87,8 @@ func lock(f *os.File, path string) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writePID(f); err != nil {
+	// The number in the file is for people; a full disk must not keep anybody from stopping what fills it.
+	if err := writePID(f); err != nil && !errors.Is(err, unix.ENOSPC) {
 		return nil, err
 	}
 	return &Lock{path: path, file: f}, nil
