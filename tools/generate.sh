@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Regenerates what is generated from the types in pkg/apis: the deep copies beside
-# them, and their CustomResourceDefinitions. It needs Go, and nothing else that is
-# not in tools/go.mod.
+# them, their CustomResourceDefinitions, and the OpenAPI schema of those that an
+# aggregated API server serves. It needs Go, and nothing else that is not in
+# tools/go.mod.
 #
 #   tools/generate.sh            regenerates, in the working tree
 #   tools/generate.sh --check    fails if that would change anything; changes nothing
@@ -27,10 +28,35 @@ generate() {
 
 	controller_gen object crd "${installed[@]}" output:crd:dir=pkg/apis/crds/bases
 	controller_gen object crd "${aggregated[@]}" output:crd:dir=pkg/apis/crds/testdata/aggregated
+	openapi_gen pkg/apis/cluster/v1alpha1
 }
 
 controller_gen() {
 	go tool -modfile=tools/go.mod controller-gen "$@"
+}
+
+# openapi_gen makes pkg/generated/openapi from the packages in the given folders.
+openapi_gen() {
+	local root=$PWD copy dir
+	copy=$(mktemp -d)
+
+	# The generator takes packages that ask for it only, by a tag that means
+	# nothing to anybody else. It is shown copies that do.
+	cp go.mod go.sum "$copy"
+	for dir in "$@"; do
+		mkdir -p "$copy/$dir"
+		cp "$dir"/*.go "$copy/$dir"
+		sed 's,^package ,// +k8s:openapi-gen=true\n&,' "$dir/doc.go" >"$copy/$dir/doc.go"
+	done
+	: >"$copy/header"
+
+	mkdir -p pkg/generated/openapi
+	rm -f pkg/generated/openapi/zz_generated.*.go
+	# The report is of what Kubernetes asks of names in its own types.
+	(cd "$copy" && go tool -modfile="$root/tools/go.mod" openapi-gen \
+		--output-dir "$root/pkg/generated/openapi" --output-pkg github.com/karmadactl/karmadactl/pkg/generated/openapi \
+		--output-file zz_generated.openapi.go --go-header-file header --report-filename report "${@/#/./}")
+	rm -rf "$copy"
 }
 
 # check generates in a copy and compares.
@@ -43,10 +69,10 @@ check() {
 	mkdir "$copy/pkg"
 	cp go.mod go.sum "$copy"
 	cp -R tools "$copy"
-	cp -R pkg/apis "$copy/pkg"
+	cp -R pkg/apis pkg/generated "$copy/pkg"
 	(cd "$copy" && generate)
 
-	if ! (cd "$copy" && diff -ruN "$root/pkg/apis" pkg/apis); then
+	if ! (cd "$copy" && diff -ruN "$root/pkg/apis" pkg/apis && diff -ruN "$root/pkg/generated" pkg/generated); then
 		echo "generated files are stale: run tools/generate.sh and commit what it changes" >&2
 		return 1
 	fi
