@@ -1,0 +1,133 @@
+// Package cluster stores and serves Clusters: what is valid, what form they are
+// kept in, how they are printed (spec: behaviour/09 9.1).
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
+	"github.com/karmadactl/karmadactl/pkg/names"
+)
+
+func groupResource() schema.GroupResource {
+	return schema.GroupResource{Group: clusterv1alpha1.GroupName, Resource: clusterv1alpha1.ResourceClusters}
+}
+
+// Storage has what serves clusters and its sub-resources.
+type Storage struct {
+	Clusters *REST
+	Status   *StatusREST
+}
+
+// NewStorage returns the storage of Clusters.
+func NewStorage(scheme *runtime.Scheme, getter generic.RESTOptionsGetter, o Options) (Storage, error) {
+	s := newStrategy(scheme, o)
+	store := &registry.Store{
+		NewFunc:                   func() runtime.Object { return &clusterv1alpha1.Cluster{} },
+		NewListFunc:               func() runtime.Object { return &clusterv1alpha1.ClusterList{} },
+		PredicateFunc:             match,
+		DefaultQualifiedResource:  groupResource(),
+		SingularQualifiedResource: schema.GroupResource{Group: clusterv1alpha1.GroupName, Resource: "cluster"},
+		CreateStrategy:            s,
+		UpdateStrategy:            s,
+		DeleteStrategy:            s,
+		ResetFieldsStrategy:       s,
+		TableConvertor:            table{now: s.now},
+	}
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: getter, AttrFunc: attributes}); err != nil {
+		return Storage{}, fmt.Errorf("set up the storage of clusters: %w", err)
+	}
+	status := *store
+	status.CreateStrategy, status.DeleteStrategy = nil, nil
+	status.UpdateStrategy = statusStrategy{s}
+	status.ResetFieldsStrategy = statusStrategy{s}
+	return Storage{Clusters: &REST{store}, Status: &StatusREST{&status}}, nil
+}
+
+// REST serves clusters.
+type REST struct {
+	*registry.Store
+}
+
+var _ rest.StandardStorage = &REST{}
+
+// Delete refuses for a Cluster that is protected.
+func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, o *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	return r.Store.Delete(ctx, name, unlessProtected(validate), o)
+}
+
+// DeleteCollection refuses when it comes to a Cluster that is protected.
+func (r *REST) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, o *metav1.DeleteOptions, l *metainternalversion.ListOptions) (runtime.Object, error) {
+	return r.Store.DeleteCollection(ctx, unlessProtected(validate), o, l)
+}
+
+// unlessProtected does what a webhook does for other kinds, which the requests
+// for Clusters never meet (spec: behaviour/08 8.3, deletion protection).
+func unlessProtected(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
+	return func(ctx context.Context, obj runtime.Object) error {
+		object, err := meta.Accessor(obj)
+		if err != nil {
+			return fmt.Errorf("read metadata: %w", err)
+		}
+		if object.GetLabels()[names.DeletionProtectedLabel] == names.DeletionProtectedAlways {
+			return apierrors.NewForbidden(groupResource(), object.GetName(),
+				errors.New("This resource is protected, please make sure to remove the label: "+names.DeletionProtectedLabel))
+		}
+		if validate == nil {
+			return nil
+		}
+		return validate(ctx, obj)
+	}
+}
+
+// StatusREST serves clusters/status: get, update and patch.
+type StatusREST struct {
+	store *registry.Store
+}
+
+var (
+	_ rest.Getter              = &StatusREST{}
+	_ rest.Updater             = &StatusREST{}
+	_ rest.Patcher             = &StatusREST{}
+	_ rest.TableConvertor      = &StatusREST{}
+	_ rest.ResetFieldsStrategy = &StatusREST{}
+)
+
+// New returns an empty Cluster.
+func (r *StatusREST) New() runtime.Object { return r.store.New() }
+
+// Destroy does nothing: the storage is that of REST.
+func (r *StatusREST) Destroy() {}
+
+// Get returns a Cluster.
+func (r *StatusREST) Get(ctx context.Context, name string, o *metav1.GetOptions) (runtime.Object, error) {
+	return r.store.Get(ctx, name, o)
+}
+
+// Update changes the status of a Cluster that exists.
+func (r *StatusREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool, o *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return r.store.Update(ctx, name, info, create, update, false, o)
+}
+
+// GetResetFields returns the fields that are not for those who write the status.
+func (r *StatusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return r.store.GetResetFields()
+}
+
+// ConvertToTable prints Clusters as REST does.
+func (r *StatusREST) ConvertToTable(ctx context.Context, obj, o runtime.Object) (*metav1.Table, error) {
+	return r.store.ConvertToTable(ctx, obj, o)
+}
