@@ -81,6 +81,7 @@ func Unread(set map[string]bool) []string {
 func readBy() []featuregate.Feature {
 	return []featuregate.Feature{
 		ControllerPriorityQueue,
+		CustomizedClusterResourceModeling,
 	}
 }
 

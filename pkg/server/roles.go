@@ -9,8 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/plane"
 	"github.com/karmadactl/karmadactl/pkg/plane/local"
+	"github.com/karmadactl/karmadactl/pkg/server/aggregatedapiserver"
 	"github.com/karmadactl/karmadactl/pkg/server/controllermanager"
 	"github.com/karmadactl/karmadactl/pkg/server/kube"
 	planerole "github.com/karmadactl/karmadactl/pkg/server/plane"
@@ -39,6 +41,7 @@ func roles() []roleEntry {
 			return planerole.NewMember(s, memberRunners()), nil
 		}},
 		{plane.KarmadaControllerManager, "Run the controllers of Karmada", controllermanager.New},
+		{names.AggregatedAPIServer, "Serve the API of clusters", aggregatedapiserver.New},
 		{plane.Etcd, "Run etcd, with its own flags", upstream(kube.NewEtcdCommand)},
 		{plane.KubeAPIServer, "Run kube-apiserver, with its own flags", upstream(kube.NewAPIServerCommand)},
 		{plane.KubeControllerManager, "Run kube-controller-manager, with its own flags", upstream(kube.NewControllerManagerCommand)},
