@@ -99,6 +99,9 @@ func etcd(cfg Config, l Layout) Component {
 			"--auto-compaction-retention=30m",
 			"--quota-backend-bytes=8589934592",
 			"--snapshot-count=10000",
+			// One member waits for nobody but its own clock before it leads.
+			"--heartbeat-interval=50",
+			"--election-timeout=500",
 			"--log-level=warn",
 		},
 		Listen: []Endpoint{client, peer},
