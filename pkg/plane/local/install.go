@@ -85,15 +85,6 @@ type Installation struct {
 	restart   bool // what runs was started with other flags
 }
 
-// Fresh reports whether nothing is installed yet.
-func (i *Installation) Fresh() bool { return i.fresh }
-
-// Running reports whether the control plane runs now.
-func (i *Installation) Running() bool { return i.running.Running() }
-
-// NeedsRestart reports whether the control plane that runs now has to be started anew.
-func (i *Installation) NeedsRestart() bool { return i.restart }
-
 // Apply carries the installation out. It may be interrupted at any point: planning and applying again completes it.
 // When the very first start fails, what was made is removed again.
 func (i *Installation) Apply(ctx context.Context, r Reporter) (result Result, err error) {

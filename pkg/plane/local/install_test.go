@@ -58,8 +58,8 @@ func plan(t *testing.T, r Request) *Installation {
 func TestPlanChangesNothing(t *testing.T) {
 	r := request(t)
 	i := plan(t, r)
-	if !i.Fresh() || i.Running() || i.NeedsRestart() {
-		t.Errorf("fresh %t, running %t, restart %t; want a fresh one that does not run", i.Fresh(), i.Running(), i.NeedsRestart())
+	if !i.fresh || i.running.Running() || i.restart {
+		t.Errorf("fresh %t, running %t, restart %t; want a fresh one that does not run", i.fresh, i.running.Running(), i.restart)
 	}
 	if exists(filepath.Dir(r.DataDir)) {
 		t.Errorf("%v was made", tree(t, filepath.Dir(r.DataDir)))
@@ -176,7 +176,7 @@ func TestPlanKeepsWhatIsInstalled(t *testing.T) {
 	if diff := cmp.Diff(want, i.Plane.Config); diff != "" {
 		t.Errorf("the configuration changes although nobody asked for that (-installed +planned):\n%s", diff)
 	}
-	if i.Fresh() {
+	if i.fresh {
 		t.Error("what is installed is taken for fresh")
 	}
 	for _, c := range i.Certificates {

@@ -206,30 +206,6 @@ func openFiles(files uint64, get func() (soft, hard uint64, err error), set func
 	return nil
 }
 
-// OwnDir checks that a directory is free to be used: it does not exist, has
-// nothing in it (or just the lost+found of a new filesystem), or recognise says
-// that what is in it is ours. The error of recognise is the reason why it is
-// not, and goes on with a verb.
-func OwnDir(path string, recognise func(dir string) error) error {
-	entries, err := os.ReadDir(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	p := &Problem{Thing: directory(path), WayOut: "choose another directory, or empty this one if nobody needs what is in it"}
-	if err != nil {
-		p.Reason, p.Err = fmt.Sprintf("cannot be looked into (%v)", cause(err)), err
-		return p
-	}
-	if len(entries) == 0 || len(entries) == 1 && entries[0].Name() == "lost+found" {
-		return nil
-	}
-	if err := recognise(path); err != nil {
-		p.Reason, p.Err = err.Error(), err
-		return p
-	}
-	return nil
-}
-
 // nearest returns path, or the nearest directory above it that exists.
 func nearest(path string) (string, error) {
 	p := &Problem{Thing: directory(path), WayOut: "choose another directory"}
