@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -174,24 +175,41 @@ func TestApplyAgain(t *testing.T) {
 	// sent; sending them again must neither fail nor write.
 	manifest := `{"apiVersion":"cluster.karmada.io/v1alpha1","kind":"Cluster","metadata":{"name":"again"},
 "spec":{"syncMode":"Pull","zone":"z","taints":[{"key":"k","effect":"NoExecute"}]}}`
-	versions := map[string]bool{}
-	for range 3 {
+	apply := func() *clusterv1alpha1.Cluster {
 		c := newCluster("again")
 		if err := shared.client.Patch(t.Context(), c, client.RawPatch(types.ApplyPatchType, []byte(manifest)), client.FieldOwner("test")); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() {
-			if err := client.IgnoreNotFound(shared.client.Delete(context.Background(), c)); err != nil {
-				t.Error(err)
-			}
-		})
-		versions[c.ResourceVersion] = true
 		if c.Generation != 1 || c.Spec.Zone != "" || len(c.Spec.Zones) != 1 {
 			t.Errorf("got generation %d, zone %q, zones %q", c.Generation, c.Spec.Zone, c.Spec.Zones)
 		}
+		return c
 	}
-	if len(versions) != 1 {
-		t.Errorf("applying the same again wrote %d times", len(versions))
+	c := apply()
+	t.Cleanup(func() {
+		if err := client.IgnoreNotFound(shared.client.Delete(context.Background(), newCluster("again"))); err != nil {
+			t.Error(err)
+		}
+	})
+	// As if the first time were long ago: within one second nothing would show.
+	// What only changes times is not stored, hence the label.
+	before := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
+	c.Labels = map[string]string{"aged": "yes"}
+	for i := range c.ManagedFields {
+		c.ManagedFields[i].Time = &before
+	}
+	if err := shared.client.Update(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		again := apply()
+		if again.ResourceVersion != c.ResourceVersion {
+			t.Errorf("applying the same again writes:\n%s", cmp.Diff(c.ObjectMeta, again.ObjectMeta))
+		}
+	}
+	i := slices.IndexFunc(c.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == "test" })
+	if i < 0 || !c.ManagedFields[i].Time.Equal(&before) {
+		t.Errorf("the test is void: the time of the first apply was not taken back: %+v", c.ManagedFields)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager"
+	"k8s.io/apiserver/pkg/registry/rest"
 
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 )
@@ -138,6 +140,85 @@ func TestPrepareForUpdate(t *testing.T) {
 			}
 			if tc.check != nil && !tc.check(tc.new) {
 				t.Errorf("%s\ngot %+v", tc.reason, tc.new)
+			}
+		})
+	}
+}
+
+// TestApplyAgain makes sure that what apply stamps each time is not all that
+// changes: the store takes new times back when there is no other difference.
+func TestApplyAgain(t *testing.T) {
+	first, later := metav1.NewTime(now().Add(-time.Hour)), metav1.NewTime(now())
+	managed := func(at metav1.Time, subresource string) []metav1.ManagedFieldsEntry {
+		return []metav1.ManagedFieldsEntry{{
+			Manager: "m", Operation: metav1.ManagedFieldsOperationApply, APIVersion: clusterv1alpha1.GroupVersion.String(), Time: &at,
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:zone":{},"f:taints":{}}}`), Subresource: subresource,
+		}}
+	}
+	stored := func(subresource string) *clusterv1alpha1.Cluster {
+		return valid(func(c *clusterv1alpha1.Cluster) {
+			c.TypeMeta = metav1.TypeMeta{Kind: "Cluster", APIVersion: clusterv1alpha1.GroupVersion.String()} // from its stored form
+			c.ManagedFields = managed(first, subresource)
+			c.Spec.Zones = []string{"z"}
+			c.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoExecute, TimeAdded: &first}}
+			c.Status.KubernetesVersion = "v1"
+		})
+	}
+	applied := func(subresource string, change func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
+		c := stored(subresource)
+		c.TypeMeta = metav1.TypeMeta{}
+		c.ManagedFields = managed(later, subresource)
+		change(c)
+		return c
+	}
+	cases := map[string]struct {
+		reason   string
+		strategy rest.RESTUpdateStrategy
+		old, new *clusterv1alpha1.Cluster
+		want     metav1.Time
+	}{
+		"Same": {
+			reason:   "A manifest in a form that is not the stored one is applied again.",
+			strategy: testStrategy(true), old: stored(""),
+			new: applied("", func(c *clusterv1alpha1.Cluster) {
+				c.Spec.Zone = "z"
+				c.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoExecute}}
+			}),
+			want: first,
+		},
+		"Other": {
+			reason:   "Another manifest is applied.",
+			strategy: testStrategy(true), old: stored(""),
+			new:  applied("", func(c *clusterv1alpha1.Cluster) { c.Spec.Region = "r" }),
+			want: later,
+		},
+		"StatusSame": {
+			reason:   "A status is applied again, with a spec that is not its business.",
+			strategy: statusStrategy{testStrategy(true)}, old: stored("status"),
+			new:  applied("status", func(c *clusterv1alpha1.Cluster) { c.Spec = clusterv1alpha1.ClusterSpec{} }),
+			want: first,
+		},
+		"StatusOther": {
+			reason:   "Another status is applied.",
+			strategy: statusStrategy{testStrategy(true)}, old: stored("status"),
+			new:  applied("status", func(c *clusterv1alpha1.Cluster) { c.Status.KubernetesVersion = "v2" }),
+			want: later,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.strategy.PrepareForUpdate(t.Context(), tc.new, tc.old)
+			// What the store does next.
+			got, err := fieldmanager.IgnoreManagedFieldsTimestampsTransformer(t.Context(), tc.new, tc.old)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, ok := got.(*clusterv1alpha1.Cluster)
+			if !ok {
+				t.Fatalf("got %T", got)
+			}
+			if at := c.ManagedFields[0].Time; !at.Equal(&tc.want) {
+				t.Errorf("%s\ntime %v, want %v", tc.reason, at, tc.want)
 			}
 		})
 	}

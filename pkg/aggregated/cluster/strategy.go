@@ -85,6 +85,7 @@ func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 		return // ValidateUpdate says so
 	}
 	c.Status = *o.Status.DeepCopy()
+	unmark(c, o)
 	canonicalize(&c.Spec, &o.Spec, s.now())
 	if s.models {
 		standardizeModels(c.Spec.ResourceModels)
@@ -134,7 +135,14 @@ func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 	// Who may write the status alone must not be able to send the credentials
 	// of a cluster somewhere else.
 	c.Spec = *o.Spec.DeepCopy()
+	unmark(c, o)
 }
+
+// unmark makes kind and version no difference between what is stored and what
+// is to be. Only one of them has these, and the store would take that for a
+// change beside the new times of managed fields: applying the same manifest
+// again would write once its second has passed.
+func unmark(c, old *clusterv1alpha1.Cluster) { c.TypeMeta = old.TypeMeta }
 
 func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	if _, _, err := pair(obj, old); err != nil {
