@@ -56,6 +56,7 @@ const (
 	PortKubeScheduler                   = "kubeScheduler"
 	PortKarmadaControllerManagerHealth  = "karmadaControllerManagerHealth"
 	PortKarmadaControllerManagerMetrics = "karmadaControllerManagerMetrics"
+	PortKarmadaAggregatedAPIServer      = "karmadaAggregatedAPIServer"
 	PortNodes                           = "nodes"
 )
 
@@ -121,11 +122,23 @@ func (c Config) PortNames() []string {
 	if c.Kind == KindMember {
 		return append(common, PortKubeScheduler, PortNodes)
 	}
-	return append(common, PortKarmadaControllerManagerHealth, PortKarmadaControllerManagerMetrics)
+	return append(common, PortKarmadaAggregatedAPIServer, PortKarmadaControllerManagerHealth, PortKarmadaControllerManagerMetrics)
 }
 
 // Validate reports everything that is wrong with c at once.
 func (c Config) Validate() error {
+	var errs []error
+	for _, name := range c.PortNames() {
+		if c.Ports[name] == 0 {
+			errs = append(errs, fmt.Errorf("ports.%s is missing: choose ports first", name))
+		}
+	}
+	return errors.Join(append(errs, c.validateGiven())...)
+}
+
+// validateGiven is Validate without a look at what is not there: an installation of an earlier version has no port for
+// components that have been added since, and gets one when a command next starts it.
+func (c Config) validateGiven() error {
 	var errs []error
 	if c.Kind != KindControlPlane && c.Kind != KindMember {
 		errs = append(errs, fmt.Errorf("kind %q: want %s or %s", c.Kind, KindControlPlane, KindMember))
@@ -136,6 +149,9 @@ func (c Config) Validate() error {
 	taken := map[int]string{c.Port: "the API server"}
 	for _, name := range c.PortNames() {
 		p := c.Ports[name]
+		if p == 0 {
+			continue
+		}
 		if p < 1 || p > 65535 {
 			errs = append(errs, fmt.Errorf("ports.%s %d: want 1 to 65535", name, p))
 		} else if other, ok := taken[p]; ok {
@@ -280,7 +296,7 @@ func Load(dir string) (Config, error) {
 	if c.APIVersion != apiVersion {
 		return Config{}, &ForeignDirectoryError{dir, fmt.Sprintf("it was written by another version of karmadactl (format %q, this one knows %q): use that version, or choose another directory", c.APIVersion, apiVersion)}
 	}
-	if err := c.Validate(); err != nil {
+	if err := c.validateGiven(); err != nil {
 		return Config{}, &ForeignDirectoryError{dir, fmt.Sprintf("its plane.yaml is damaged (%v): restore that file from a copy", err)}
 	}
 	return c, checkSkew(dir, c.KubernetesVersion)

@@ -66,7 +66,7 @@ func TestValidate(t *testing.T) {
 				c.ServiceCIDR = "10.0.0.0"
 			}),
 			want: []string{
-				`kind "Something"`, "port 70000", "ports.etcdPeer 0", `bind address "all"`, `advertise address "eth0"`, `external IP "not-an-ip"`,
+				`kind "Something"`, "port 70000", "ports.etcdPeer is missing", `bind address "all"`, `advertise address "eth0"`, `external IP "not-an-ip"`,
 				`"under_score"`, `external DNS name ""`, `"*.*.example.com"`, "validity 1s", `service range "10.0.0.0"`,
 			},
 		},
@@ -136,6 +136,27 @@ func TestSaveThenLoad(t *testing.T) {
 	}
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("plane.yaml has mode %o, want 600", info.Mode().Perm())
+	}
+}
+
+// A version that has a component more finds no port for it in what an earlier one has installed.
+func TestLoadOfAnEarlierVersion(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := aConfig(KindControlPlane, func(c *Config) { delete(c.Ports, PortKarmadaAggregatedAPIServer) }).Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(dir)
+	if err != nil {
+		t.Fatalf("it can be taken up, got: %v", err)
+	}
+	if err := c.Validate(); err == nil {
+		t.Error("it cannot be run as it is: a port is missing")
+	}
+	if err := c.ChoosePorts(func(string, int) bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Validate(); err != nil {
+		t.Errorf("with a port for the new component it is complete, got: %v", err)
 	}
 }
 
@@ -266,29 +287,29 @@ func TestChoosePorts(t *testing.T) {
 		"Fresh": {
 			reason: "The ports follow the API server's.",
 			config: NewConfig(KindControlPlane, "karmada"),
-			want:   []int{32444, 32445, 32446, 32447, 32448},
+			want:   []int{32444, 32445, 32446, 32447, 32448, 32449},
 		},
 		"Taken": {
 			reason: "Ports of others are stepped over.",
 			config: NewConfig(KindControlPlane, "karmada"),
 			inUse:  []int{32444, 32446, 32447},
-			want:   []int{32445, 32448, 32449, 32450, 32451},
+			want:   []int{32445, 32448, 32449, 32450, 32451, 32452},
 		},
 		"Kept": {
 			reason: "What is installed moves no port without need; the one that was lost gets the next free one.",
 			config: aConfig(KindControlPlane, func(c *Config) { c.Ports[PortEtcdClient] = 40000 }),
 			inUse:  []int{32445},
-			want:   []int{40000, 32444, 32446, 32447, 32448},
+			want:   []int{40000, 32444, 32446, 32447, 32448, 32449},
 		},
 		"MovedAPIServer": {
 			reason: "The API server's own port is never given to another.",
 			config: aConfig(KindControlPlane, func(c *Config) { c.Port = 32445 }),
-			want:   []int{32444, 32449, 32446, 32447, 32448},
+			want:   []int{32444, 32450, 32446, 32447, 32448, 32449},
 		},
 		"Twice": {
 			reason: "A port that two have is given to the first.",
 			config: aConfig(KindControlPlane, func(c *Config) { c.Ports[PortEtcdPeer] = c.Ports[PortEtcdClient] }),
-			want:   []int{32444, 32445, 32446, 32447, 32448},
+			want:   []int{32444, 32445, 32446, 32447, 32448, 32449},
 		},
 		"Member": {
 			reason: "A member has ports for its scheduler and its nodes.",

@@ -15,12 +15,13 @@ import (
 
 // Names of components.
 const (
-	Etcd                     = "etcd"
-	KubeAPIServer            = "kube-apiserver"
-	KubeControllerManager    = "kube-controller-manager"
-	KubeScheduler            = "kube-scheduler"
-	KarmadaControllerManager = "karmada-controller-manager"
-	Nodes                    = "nodes"
+	Etcd                       = "etcd"
+	KubeAPIServer              = "kube-apiserver"
+	KubeControllerManager      = "kube-controller-manager"
+	KubeScheduler              = "kube-scheduler"
+	KarmadaAggregatedAPIServer = names.AggregatedAPIServer
+	KarmadaControllerManager   = names.ControllerManager
+	Nodes                      = "nodes"
 )
 
 // controlPlaneControllers are the loops of kube-controller-manager that a control plane without nodes needs (spec:
@@ -40,6 +41,7 @@ func ControlPlane(cfg Config, l Layout) Plane {
 		Files:        []File{authenticationConfig(l)},
 	}
 	kcm := p.addKubeconfig(KubeControllerManager)
+	aggregated := p.addKubeconfig(KarmadaAggregatedAPIServer)
 	ours := p.addKubeconfig(KarmadaControllerManager)
 
 	api := apiServer(cfg, l, []string{
@@ -55,6 +57,7 @@ func ControlPlane(cfg Config, l Layout) Plane {
 		etcd(cfg, l),
 		api,
 		kcmComponent,
+		aggregatedAPIServer(cfg, l, aggregated),
 		{
 			Name: KarmadaControllerManager,
 			Role: KarmadaControllerManager,
@@ -158,6 +161,41 @@ func apiServer(cfg Config, l Layout, extra []string) Component {
 	}
 }
 
+// aggregatedAPIServer describes the server of cluster.karmada.io. Only kube-apiserver reaches it, by an APIService that
+// leads to this port.
+func aggregatedAPIServer(cfg Config, l Layout, kubeconfig string) Component {
+	secure := Endpoint{Name: "secure", Host: loopback, Port: cfg.Ports[PortKarmadaAggregatedAPIServer]}
+	return Component{
+		Name: KarmadaAggregatedAPIServer,
+		Role: KarmadaAggregatedAPIServer,
+		Args: []string{
+			"--kubeconfig=" + kubeconfig,
+			"--authentication-kubeconfig=" + kubeconfig,
+			"--authorization-kubeconfig=" + kubeconfig,
+			// What it would look up is in the flags below.
+			"--authentication-skip-lookup=true",
+			"--client-ca-file=" + l.pki("ca.crt"),
+			"--requestheader-client-ca-file=" + l.pki("front-proxy-ca.crt"),
+			"--requestheader-allowed-names=front-proxy-client",
+			"--bind-address=" + loopback,
+			"--secure-port=" + strconv.Itoa(secure.Port),
+			"--tls-cert-file=" + l.pki(aggregatedServing+".crt"),
+			"--tls-private-key-file=" + l.pki(aggregatedServing+".key"),
+			"--tls-min-version=VersionTLS13",
+			"--etcd-servers=https://" + net.JoinHostPort(loopback, strconv.Itoa(cfg.Ports[PortEtcdClient])),
+			"--etcd-cafile=" + l.pki("etcd-ca.crt"),
+			"--etcd-certfile=" + l.pki(aggregatedEtcdClient+".crt"),
+			"--etcd-keyfile=" + l.pki(aggregatedEtcdClient+".key"),
+			// kube-apiserver has let the request in already.
+			"--enable-priority-and-fairness=false",
+			"--profiling=false",
+		},
+		Listen: []Endpoint{secure},
+		After:  []string{KubeAPIServer},
+		Health: HealthCheck{URL: "https://" + secure.Address() + "/readyz", CAFile: l.pki("ca.crt")},
+	}
+}
+
 func kubeControllerManager(cfg Config, l Layout, kubeconfig string, extra []string) Component {
 	secure := Endpoint{Name: "secure", Host: loopback, Port: cfg.Ports[PortKubeControllerManager]}
 	return Component{
@@ -233,11 +271,24 @@ func peer(s certs.Spec) certs.Spec {
 }
 
 func controlPlaneCertificates(cfg Config) []certs.Spec {
-	return []certs.Spec{{
-		Name: KarmadaControllerManager, CA: "ca", Usages: certs.ClientAuth, Validity: cfg.CertValidity.Duration,
-		CommonName: "system:karmada:controller-manager", Organization: []string{componentGroup},
-	}}
+	client := func(name, ca, cn string, org ...string) certs.Spec {
+		return certs.Spec{Name: name, CA: ca, CommonName: cn, Organization: org, Usages: certs.ClientAuth, Validity: cfg.CertValidity.Duration}
+	}
+	api := serving(aggregatedServing, KarmadaAggregatedAPIServer, cfg)
+	api.DNSNames = append(api.DNSNames, KarmadaAggregatedAPIServer+"."+names.SystemNamespace+".svc")
+	return []certs.Spec{
+		client(KarmadaControllerManager, "ca", "system:karmada:controller-manager", componentGroup),
+		client(KarmadaAggregatedAPIServer, "ca", "system:karmada:aggregated-apiserver", componentGroup),
+		client(aggregatedEtcdClient, "etcd-ca", "karmada-aggregated-apiserver-etcd-client"),
+		api,
+	}
 }
+
+// Names of certificates.
+const (
+	aggregatedServing    = KarmadaAggregatedAPIServer + "-server"
+	aggregatedEtcdClient = KarmadaAggregatedAPIServer + "-etcd-client"
+)
 
 // AdminCertificate is the name of the certificate of system:admin in group system:masters.
 const AdminCertificate = "admin"

@@ -321,7 +321,8 @@ func TestUsagesOfCertificates(t *testing.T) {
 func TestAuthoritiesAreSeparate(t *testing.T) {
 	want := map[string]string{
 		"etcd-server": "etcd-ca", "etcd-peer": "etcd-ca", "etcd-client": "etcd-ca", "etcd-health-client": "etcd-ca",
-		"front-proxy-client": "front-proxy-ca",
+		"karmada-aggregated-apiserver-etcd-client": "etcd-ca",
+		"front-proxy-client":                       "front-proxy-ca",
 	}
 	eachPlane(t, func(t *testing.T, p Plane) {
 		for _, s := range p.Certificates {
@@ -358,7 +359,10 @@ func TestSubjects(t *testing.T) {
 		"front-proxy-client":      {"front-proxy-client", nil},
 	}
 	want := map[string]map[string]subject{
-		KindControlPlane: {"karmada-controller-manager": {"system:karmada:controller-manager", []string{"system:karmada"}}},
+		KindControlPlane: {
+			"karmada-controller-manager":   {"system:karmada:controller-manager", []string{"system:karmada"}},
+			"karmada-aggregated-apiserver": {"system:karmada:aggregated-apiserver", []string{"system:karmada"}},
+		},
 		KindMember: {
 			"apiserver-kubelet-client": {"kube-apiserver-kubelet-client", nil},
 			"kube-scheduler":           {"system:kube-scheduler", nil},
@@ -402,6 +406,10 @@ func TestSecureDefaults(t *testing.T) {
 		},
 		KubeScheduler: {
 			"tls-min-version": "VersionTLS12", "bind-address": loopback, "leader-elect": "false", "profiling": "false",
+		},
+		KarmadaAggregatedAPIServer: {
+			"tls-min-version": "VersionTLS13", "bind-address": loopback, "profiling": "false",
+			"requestheader-allowed-names": "front-proxy-client",
 		},
 		KarmadaControllerManager: {"leader-elect": "false"},
 	}

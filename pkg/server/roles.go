@@ -51,10 +51,11 @@ func roles() []roleEntry {
 
 func controlPlaneRunners() map[string]local.Runner {
 	return map[string]local.Runner{
-		plane.Etcd:                     kube.RunEtcd,
-		plane.KubeAPIServer:            kube.RunAPIServer,
-		plane.KubeControllerManager:    kube.RunControllerManager,
-		plane.KarmadaControllerManager: runControllerManager,
+		plane.Etcd:                       kube.RunEtcd,
+		plane.KubeAPIServer:              kube.RunAPIServer,
+		plane.KubeControllerManager:      kube.RunControllerManager,
+		plane.KarmadaAggregatedAPIServer: aggregatedapiserver.Run,
+		plane.KarmadaControllerManager:   runControllerManager,
 	}
 }
 

@@ -54,6 +54,9 @@ func run(ctx context.Context, s genericiooptions.IOStreams, program, dataDir str
 	if err != nil {
 		return fmt.Errorf("start the control plane in %s: %w", p.Layout.Dir, err)
 	}
+	if err := local.ServeClusters(ctx, p, timeout); err != nil {
+		return fmt.Errorf("the control plane in %s runs, but %w; %s has the reason", p.Layout.Dir, err, p.Layout.LogFile())
+	}
 	text := "The control plane in %s is running.\n"
 	if !did {
 		text = "The control plane in %s was running already.\n"

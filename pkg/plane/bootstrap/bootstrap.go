@@ -111,6 +111,7 @@ func resourceOf(u *unstructured.Unstructured) (schema.GroupVersionResource, erro
 		"ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings",
 		"Role": "roles", "RoleBinding": "rolebindings",
 		"CustomResourceDefinition": "customresourcedefinitions",
+		"Service":                  "services", "APIService": "apiservices",
 	}[gvk.Kind]
 	if !ok {
 		return schema.GroupVersionResource{}, fmt.Errorf("kind %s is not one of the bootstrap objects", gvk.Kind)

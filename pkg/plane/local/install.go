@@ -210,6 +210,14 @@ func (i *Installation) do(ctx context.Context, run *stepper) {
 		objects, err := bootstrap.RBAC()
 		return applyObjects(ctx, client, err, objects...)
 	})
+	run.step("cluster API", func() (string, bool, error) {
+		objects, err := aggregatedAPI(i.Plane)
+		detail, changed, err := applyObjects(ctx, client, err, objects...)
+		if err != nil {
+			return "", false, err
+		}
+		return detail, changed, bootstrap.WaitAvailable(ctx, client)
+	})
 	run.step("cluster-info", func() (string, bool, error) {
 		info, err := clusterInfo(i.Plane)
 		if err != nil {
@@ -243,6 +251,31 @@ func Start(ctx context.Context, r Request, reporter Reporter) (started bool, err
 		return detail, did, err
 	})
 	return started, run.err
+}
+
+// ServeClusters leads the API server of a control plane that runs to the server of Clusters, whose port may have moved
+// since it ran last, and returns when Clusters are served.
+func ServeClusters(ctx context.Context, p plane.Plane, timeout time.Duration) error {
+	ctx, cancel := withTimeout(ctx, timeout)
+	defer cancel()
+	cfg, err := plane.Load(p.Layout.Dir)
+	if err != nil {
+		return err
+	}
+	p = plane.ControlPlane(cfg, p.Layout)
+	config, err := adminClient(p)
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make a client for the API server: %w", err)
+	}
+	objects, err := aggregatedAPI(p)
+	if _, _, err := applyObjects(ctx, client, err, objects...); err != nil {
+		return err
+	}
+	return bootstrap.WaitAvailable(ctx, client)
 }
 
 // start starts the plane, or waits for the one that another command has started.
@@ -362,6 +395,16 @@ func LockCommands(l plane.Layout) (*pidlock.Lock, error) {
 		return nil, fmt.Errorf("lock the data directory: %w", err)
 	}
 	return lock, nil
+}
+
+// aggregatedAPI leads the API server to the server of Clusters. Its port may have moved since it was last started.
+func aggregatedAPI(p plane.Plane) ([]*unstructured.Unstructured, error) {
+	ca, _, _ := p.Layout.AdminFiles()
+	bundle, err := os.ReadFile(ca)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate authority: %w", err)
+	}
+	return bootstrap.AggregatedAPI(p.Config.Ports[plane.PortKarmadaAggregatedAPIServer], bundle), nil
 }
 
 // applyObjects applies what a function of package bootstrap returned.

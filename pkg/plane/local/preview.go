@@ -3,6 +3,7 @@ package local
 import (
 	"strings"
 
+	"github.com/karmadactl/karmadactl/pkg/plane"
 	"github.com/karmadactl/karmadactl/pkg/plane/bootstrap"
 )
 
@@ -50,7 +51,8 @@ func (i *Installation) Preview() (Preview, error) {
 	if err != nil {
 		return Preview{}, err
 	}
-	for _, o := range sets {
+	api := bootstrap.AggregatedAPI(i.Plane.Config.Ports[plane.PortKarmadaAggregatedAPIServer], nil)
+	for _, o := range append(sets, api...) {
 		name := o.GetName()
 		if ns := o.GetNamespace(); ns != "" {
 			name = ns + "/" + name

@@ -99,5 +99,8 @@ func (k kind) load(dir string) (plane.Plane, error) {
 	if cfg.Kind != k.plane {
 		return plane.Plane{}, &plane.ForeignDirectoryError{Dir: dir, Reason: fmt.Sprintf("it holds a %s, and this role runs a %s", cfg.Kind, k.plane)}
 	}
+	if err := cfg.Validate(); err != nil {
+		return plane.Plane{}, fmt.Errorf("load %s: %w", dir, err)
+	}
 	return k.describe(cfg, plane.NewLayout(dir, cfg.PKI)), nil
 }
