@@ -1,0 +1,197 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/karmadactl/karmadactl/pkg/names"
+)
+
+// An informer follows the objects of one kind that we manage on one member.
+type informer struct {
+	cache.SharedIndexInformer
+	stop context.CancelFunc
+}
+
+// Watch starts to follow the objects of a kind that we manage; it returns at
+// once, and does nothing when they are followed already. A kind that the member
+// stops serving is no longer followed.
+func (m *Member) Watch(gvr schema.GroupVersionResource) error {
+	return m.watch(gvr, nil)
+}
+
+// watch is Watch for a kind of which before was known on an earlier connection.
+func (m *Member) watch(gvr schema.GroupVersionResource, before []*unstructured.Unstructured) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ctx.Err() != nil {
+		return fmt.Errorf("watch %s on cluster %s: %w", gvr.GroupResource(), m.name, ErrStopped)
+	}
+	if _, ok := m.informers[gvr]; ok {
+		return nil
+	}
+	ctx, stop := context.WithCancel(m.ctx)
+	i := &informer{stop: stop, SharedIndexInformer: cache.NewSharedIndexInformerWithOptions(
+		cache.ToListWatcherWithWatchListSemantics(m.listWatch(gvr), m.dynamic),
+		&unstructured.Unstructured{},
+		cache.SharedIndexInformerOptions{ObjectDescription: gvr.String()},
+	)}
+	err := errors.Join(
+		i.SetTransform(stripManagedFields),
+		i.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) { m.watchFailed(ctx, gvr, i, err) }),
+	)
+	registration, handlerErr := i.AddEventHandler(m.handler(gvr))
+	if err := errors.Join(err, handlerErr); err != nil {
+		stop()
+		return fmt.Errorf("watch %s on cluster %s: %w", gvr.GroupResource(), m.name, err)
+	}
+	m.informers[gvr] = i
+	go i.RunWithContext(ctx)
+	if len(before) > 0 {
+		go m.publishVanished(ctx, gvr, i, registration, before)
+	}
+	return nil
+}
+
+// Cached returns an object that we manage from what is followed. known is false
+// when that is not complete (yet): ask live, then. A known object that is nil is
+// not there, or lacks our mark. The object is shared: do not change it.
+func (m *Member) Cached(gvr schema.GroupVersionResource, namespace, name string) (obj *unstructured.Unstructured, known bool) {
+	m.mu.Lock()
+	i := m.informers[gvr]
+	m.mu.Unlock()
+	if i == nil || !i.HasSynced() {
+		return nil, false
+	}
+	key := name
+	if namespace != "" {
+		key = namespace + "/" + name
+	}
+	found, exists, err := i.GetStore().GetByKey(key)
+	if err != nil {
+		return nil, false
+	}
+	if !exists {
+		return nil, true
+	}
+	obj, ok := found.(*unstructured.Unstructured)
+	return obj, ok
+}
+
+func (m *Member) listWatch(gvr schema.GroupVersionResource) *cache.ListWatch {
+	resource := m.dynamic.Resource(gvr)
+	selector := labels.Set{names.ManagedLabel: names.True}.String()
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.LabelSelector = selector
+			list, err := resource.List(ctx, o)
+			if err != nil {
+				return nil, err
+			}
+			// Anything that parses would do as an empty list, by which everything is gone.
+			if !strings.HasSuffix(list.GetKind(), "List") || list.GetResourceVersion() == "" {
+				return nil, fmt.Errorf("the cluster's list of %s is none, but %s %s", gvr.GroupResource(), list.GetAPIVersion(), list.GetKind())
+			}
+			return list, nil
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.LabelSelector = selector
+			return resource.Watch(ctx, o)
+		},
+	}
+}
+
+func stripManagedFields(in any) (any, error) {
+	if u, ok := in.(*unstructured.Unstructured); ok {
+		u.SetManagedFields(nil)
+	}
+	return in, nil
+}
+
+func (m *Member) handler(gvr schema.GroupVersionResource) cache.ResourceEventHandler {
+	publish := func(old, current any) {
+		if m.ctx.Err() != nil {
+			return // what an abandoned connection still says is of no interest
+		}
+		e := Event{Cluster: m.name, GVR: gvr}
+		e.Old, _ = old.(*unstructured.Unstructured)
+		e.New, _ = current.(*unstructured.Unstructured)
+		if e.Old != nil || e.New != nil {
+			m.publish(e)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { publish(nil, obj) },
+		UpdateFunc: publish,
+		DeleteFunc: func(obj any) {
+			if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = unknown.Obj
+			}
+			publish(obj, nil)
+		},
+	}
+}
+
+// watchFailed gives a kind up that the member does not serve any more. Whatever
+// else is wrong, the informer tries again and keeps what it knows.
+func (m *Member) watchFailed(ctx context.Context, gvr schema.GroupVersionResource, i *informer, err error) {
+	if !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err) {
+		klog.FromContext(ctx).V(4).Info("Watch of a member cluster ended", "cluster", m.name, "resource", gvr.String(), "err", err)
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i.stop()
+	if m.informers[gvr] == i {
+		delete(m.informers, gvr)
+	}
+	m.mapper.Reset()
+}
+
+// takeOver follows what another connection to the same cluster followed, and
+// ends that.
+func (m *Member) takeOver(old *Member) {
+	old.stop()
+	old.mu.Lock()
+	watched := old.informers
+	old.informers = nil
+	old.mu.Unlock()
+	for gvr, i := range watched {
+		var before []*unstructured.Unstructured
+		for _, obj := range i.GetStore().List() {
+			if u, ok := obj.(*unstructured.Unstructured); ok {
+				before = append(before, u)
+			}
+		}
+		if err := m.watch(gvr, before); err != nil {
+			return // this connection has ended as well
+		}
+	}
+}
+
+// publishVanished tells, once an informer has seen everything, of objects of
+// before that are not there.
+func (m *Member) publishVanished(ctx context.Context, gvr schema.GroupVersionResource, i *informer, r cache.ResourceEventHandlerRegistration, before []*unstructured.Unstructured) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-r.HasSyncedChecker().Done():
+	}
+	for _, old := range before {
+		if _, exists, err := i.GetStore().Get(old); err == nil && !exists {
+			m.publish(Event{Cluster: m.name, GVR: gvr, Old: old})
+		}
+	}
+}

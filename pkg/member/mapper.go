@@ -1,0 +1,120 @@
+package member
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/restmapper"
+)
+
+// notAgain is how long a kind that the member does not have is not asked for.
+const notAgain = 5 * time.Second
+
+// A mapper knows the kinds of one member.
+type mapper struct {
+	discovery discovery.DiscoveryInterface
+	now       func() time.Time
+	flight    singleflight.Group
+
+	mu      sync.Mutex
+	known   meta.RESTMapper
+	failed  map[schema.GroupVersion]error // groups that did not answer
+	learned time.Time
+}
+
+var _ meta.ResettableRESTMapper = (*mapper)(nil)
+
+func newMapper(d discovery.DiscoveryInterface) *mapper {
+	return &mapper{discovery: d, now: time.Now}
+}
+
+// Reset makes the next question ask the member.
+func (m *mapper) Reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known = nil
+}
+
+// snapshot returns what is known, nil for nothing, and whether it is too fresh
+// to ask the member again.
+func (m *mapper) snapshot() (known meta.RESTMapper, failed map[schema.GroupVersion]error, fresh bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.known, m.failed, m.known != nil && m.now().Sub(m.learned) < notAgain
+}
+
+// refresh asks the member what it serves; who asks while it is asked already
+// waits for that answer.
+func (m *mapper) refresh() error {
+	_, err, _ := m.flight.Do("", func() (any, error) {
+		groups, err := restmapper.GetAPIGroupResources(m.discovery)
+		var partial *discovery.ErrGroupDiscoveryFailed
+		if err != nil && !errors.As(err, &partial) {
+			return nil, fmt.Errorf("find out what the cluster serves: %w", err)
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.known, m.failed, m.learned = restmapper.NewDiscoveryRESTMapper(groups), nil, m.now()
+		if partial != nil {
+			m.failed = partial.Groups
+		}
+		return nil, nil
+	})
+	return err
+}
+
+// ask answers from what is known, and once more after a refresh if that does
+// not suffice.
+func ask[T any](m *mapper, question func(meta.RESTMapper) (T, error)) (T, error) {
+	known, failed, fresh := m.snapshot()
+	if known != nil {
+		answer, err := question(known)
+		if !meta.IsNoMatchError(err) || fresh && len(failed) == 0 {
+			return answer, err
+		}
+	}
+	var none T
+	if err := m.refresh(); err != nil {
+		return none, err
+	}
+	known, failed, _ = m.snapshot()
+	answer, err := question(known)
+	if meta.IsNoMatchError(err) && len(failed) > 0 {
+		return none, fmt.Errorf("find out what the cluster serves: %w", &discovery.ErrGroupDiscoveryFailed{Groups: failed})
+	}
+	return answer, err
+}
+
+func (m *mapper) KindFor(r schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	return ask(m, func(k meta.RESTMapper) (schema.GroupVersionKind, error) { return k.KindFor(r) })
+}
+
+func (m *mapper) KindsFor(r schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
+	return ask(m, func(k meta.RESTMapper) ([]schema.GroupVersionKind, error) { return k.KindsFor(r) })
+}
+
+func (m *mapper) ResourceFor(r schema.GroupVersionResource) (schema.GroupVersionResource, error) {
+	return ask(m, func(k meta.RESTMapper) (schema.GroupVersionResource, error) { return k.ResourceFor(r) })
+}
+
+func (m *mapper) ResourcesFor(r schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
+	return ask(m, func(k meta.RESTMapper) ([]schema.GroupVersionResource, error) { return k.ResourcesFor(r) })
+}
+
+func (m *mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	return ask(m, func(k meta.RESTMapper) (*meta.RESTMapping, error) { return k.RESTMapping(gk, versions...) })
+}
+
+func (m *mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
+	return ask(m, func(k meta.RESTMapper) ([]*meta.RESTMapping, error) { return k.RESTMappings(gk, versions...) })
+}
+
+func (m *mapper) ResourceSingularizer(resource string) (string, error) {
+	return ask(m, func(k meta.RESTMapper) (string, error) { return k.ResourceSingularizer(resource) })
+}
