@@ -43,6 +43,20 @@ const (
 	CachedFromClusterAnnotation = "resource.karmada.io/cached-from-cluster"
 	// QueryFromClusterAnnotation is put on metrics of pods.
 	QueryFromClusterAnnotation = "resource.karmada.io/query-from-cluster"
+
+	// ClusterCascadeAnnotation says, on a Cluster that is removed, what becomes
+	// of the objects that were propagated to it: CascadeDelete or CascadeOrphan.
+	// It is set before the Cluster is deleted. It is not part of Karmada's API.
+	ClusterCascadeAnnotation = "cluster.karmadactl.io/cascade"
+)
+
+// Values of ClusterCascadeAnnotation.
+const (
+	// CascadeDelete, the default, deletes them.
+	CascadeDelete = "delete"
+	// CascadeOrphan leaves them in the cluster, without the marks of the control
+	// plane.
+	CascadeOrphan = "orphan"
 )
 
 // Values of ConflictResolutionAnnotation.
