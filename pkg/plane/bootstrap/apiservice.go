@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/openapi"
 
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/names"
@@ -51,8 +52,9 @@ func AggregatedAPI(port int, ca []byte) []*unstructured.Unstructured {
 }
 
 // WaitAvailable returns when Clusters are served: kube-apiserver says that it has found their API server to answer, and
-// a request for them gets through. After a restart, only the latter is news.
-func WaitAvailable(ctx context.Context, c dynamic.Interface) error {
+// a request for them gets through. After a restart, only the latter is news. With documented it also waits until they are
+// in the API server's OpenAPI, which explain and apply read; that comes a second later.
+func WaitAvailable(ctx context.Context, c dynamic.Interface, documented openapi.Client) error {
 	gv := clusterv1alpha1.GroupVersion
 	services := c.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
 	clusters := c.Resource(gv.WithResource(clusterv1alpha1.ResourceClusters))
@@ -65,11 +67,27 @@ func WaitAvailable(ctx context.Context, c dynamic.Interface) error {
 		if err == nil {
 			_, err = clusters.List(ctx, metav1.ListOptions{Limit: 1})
 		}
+		if err == nil && documented != nil {
+			err = notDocumented(documented)
+		}
 		why = err
 		return err == nil, nil
 	})
 	if err != nil {
 		return fmt.Errorf("wait until clusters are served: %w", errors.Join(err, why))
+	}
+	return nil
+}
+
+// notDocumented returns why Clusters are not in the API server's OpenAPI, nil when they are.
+func notDocumented(c openapi.Client) error {
+	paths, err := c.Paths()
+	if err != nil {
+		return fmt.Errorf("read the OpenAPI documents: %w", err)
+	}
+	gv := clusterv1alpha1.GroupVersion
+	if _, ok := paths["apis/"+gv.String()]; !ok {
+		return fmt.Errorf("the OpenAPI documents have nothing on %s yet", gv)
 	}
 	return nil
 }

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -174,6 +176,7 @@ func (i *Installation) do(ctx context.Context, run *stepper) {
 	l := i.Plane.Layout
 	i.prepare(ctx, run)
 	var client dynamic.Interface
+	var documents openapi.Client
 	run.step("start", func() (string, bool, error) {
 		if i.restart {
 			if _, err := Stop(ctx, l); err != nil {
@@ -195,7 +198,16 @@ func (i *Installation) do(ctx context.Context, run *stepper) {
 		if client, err = dynamic.NewForConfig(config); err != nil {
 			return "", false, fmt.Errorf("make a client for the API server: %w", err)
 		}
+		discovery, err := discovery.NewDiscoveryClientForConfig(config)
+		if err != nil {
+			return "", false, fmt.Errorf("make a client for the API server: %w", err)
+		}
+		documents = discovery.OpenAPIV3()
 		objects, err := bootstrap.Namespaces()
+		return applyObjects(ctx, client, err, objects...)
+	})
+	run.step("cluster API", func() (string, bool, error) {
+		objects, err := aggregatedAPI(i.Plane)
 		return applyObjects(ctx, client, err, objects...)
 	})
 	run.step("API types", func() (string, bool, error) {
@@ -210,20 +222,16 @@ func (i *Installation) do(ctx context.Context, run *stepper) {
 		objects, err := bootstrap.RBAC()
 		return applyObjects(ctx, client, err, objects...)
 	})
-	run.step("cluster API", func() (string, bool, error) {
-		objects, err := aggregatedAPI(i.Plane)
-		detail, changed, err := applyObjects(ctx, client, err, objects...)
-		if err != nil {
-			return "", false, err
-		}
-		return detail, changed, bootstrap.WaitAvailable(ctx, client)
-	})
 	run.step("cluster-info", func() (string, bool, error) {
 		info, err := clusterInfo(i.Plane)
 		if err != nil {
 			return "", false, err
 		}
 		return applyObjects(ctx, client, nil, bootstrap.ClusterInfo(info))
+	})
+	run.step("clusters", func() (string, bool, error) {
+		// The API server has had the steps above to find out that they are served.
+		return "served", false, bootstrap.WaitAvailable(ctx, client, documents)
 	})
 }
 
@@ -275,7 +283,7 @@ func ServeClusters(ctx context.Context, p plane.Plane, timeout time.Duration) er
 	if _, _, err := applyObjects(ctx, client, err, objects...); err != nil {
 		return err
 	}
-	return bootstrap.WaitAvailable(ctx, client)
+	return bootstrap.WaitAvailable(ctx, client, nil)
 }
 
 // start starts the plane, or waits for the one that another command has started.
