@@ -57,7 +57,10 @@ type timeoutError struct{ limit time.Duration }
 func (e timeoutError) Error() string {
 	return fmt.Sprintf("the cluster did not answer within %s", e.limit)
 }
-func (e timeoutError) Timeout() bool { return true }
+
+// Timeout and Temporary make it a net.Error.
+func (e timeoutError) Timeout() bool   { return true }
+func (e timeoutError) Temporary() bool { return true }
 
 // releasingBody frees what bounds its request once it is read or closed.
 type releasingBody struct {

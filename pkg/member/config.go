@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -48,25 +49,26 @@ func Config(ctx context.Context, c *clusterv1alpha1.Cluster, secrets Secrets, li
 	if c.Spec.SecretRef == nil {
 		return nil, fmt.Errorf("cluster %s does not have a secret", c.Name)
 	}
-	e, err := NewEndpoint(ctx, c, secrets)
+	ref, cluster := *c.Spec.SecretRef, c.Name
+	secret, err := secrets(ctx, ref.Namespace, ref.Name)
+	if err != nil {
+		return nil, fmt.Errorf("read the credentials of cluster %s: %w", cluster, err)
+	}
+	e, err := NewEndpoint(ctx, c, func(context.Context, string, string) (*corev1.Secret, error) { return secret, nil })
 	if err != nil {
 		return nil, err
 	}
-	ref := *c.Spec.SecretRef
-	token := &tokenSource{now: time.Now, read: func(ctx context.Context) (string, error) {
-		secret, err := secrets(ctx, ref.Namespace, ref.Name)
-		if err != nil {
-			return "", fmt.Errorf("read the credentials of cluster %s: %w", c.Name, err)
-		}
-		token := strings.TrimSpace(string(secret.Data[tokenKey]))
-		if token == "" {
-			return "", fmt.Errorf("secret %s/%s of cluster %s has no key %s: join the cluster again", ref.Namespace, ref.Name, c.Name, tokenKey)
-		}
-		return token, nil
-	}}
-	if _, err := token.get(ctx, ""); err != nil {
+	first, err := tokenOf(cluster, secret)
+	if err != nil {
 		return nil, err
 	}
+	token := newTokenSource(first, func(ctx context.Context) (string, error) {
+		secret, err := secrets(ctx, ref.Namespace, ref.Name)
+		if err != nil {
+			return "", fmt.Errorf("read the credentials of cluster %s: %w", cluster, err)
+		}
+		return tokenOf(cluster, secret)
+	})
 	config := &rest.Config{
 		Host:            e.URL.String(),
 		TLSClientConfig: rest.TLSClientConfig{CAData: e.CA, Insecure: e.Insecure},
@@ -82,6 +84,15 @@ func Config(ctx context.Context, c *clusterv1alpha1.Cluster, secrets Secrets, li
 	return config, nil
 }
 
+func tokenOf(cluster string, secret *corev1.Secret) (string, error) {
+	token := strings.TrimSpace(string(secret.Data[tokenKey]))
+	if token == "" {
+		return "", fmt.Errorf("secret %s/%s of cluster %s has no key %s: join the cluster again",
+			secret.Namespace, secret.Name, cluster, tokenKey)
+	}
+	return token, nil
+}
+
 // A tokenSource keeps a token for as long as it may be used.
 type tokenSource struct {
 	read func(context.Context) (string, error)
@@ -90,6 +101,12 @@ type tokenSource struct {
 	mu    sync.Mutex
 	token string
 	until time.Time
+}
+
+func newTokenSource(first string, read func(context.Context) (string, error)) *tokenSource {
+	s := &tokenSource{read: read, now: time.Now, token: first}
+	s.until = s.now().Add(tokenLifetime)
+	return s
 }
 
 // get returns a token other than refused, unless there is none.

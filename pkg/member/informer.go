@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,12 +23,15 @@ import (
 // An informer follows the objects of one kind that we manage on one member.
 type informer struct {
 	cache.SharedIndexInformer
-	stop context.CancelFunc
+	// unserved says that the member did not know the kind when it was asked last.
+	unserved atomic.Bool
+	// before is what an earlier connection knew.
+	before []*unstructured.Unstructured
 }
 
 // Watch starts to follow the objects of a kind that we manage; it returns at
-// once, and does nothing when they are followed already. A kind that the member
-// stops serving is no longer followed.
+// once, and does nothing when they are followed already. What goes wrong is
+// tried again, with pauses, for as long as this connection lasts.
 func (m *Member) Watch(gvr schema.GroupVersionResource) error {
 	return m.watch(gvr, nil)
 }
@@ -42,37 +46,37 @@ func (m *Member) watch(gvr schema.GroupVersionResource, before []*unstructured.U
 	if _, ok := m.informers[gvr]; ok {
 		return nil
 	}
-	ctx, stop := context.WithCancel(m.ctx)
-	i := &informer{stop: stop, SharedIndexInformer: cache.NewSharedIndexInformerWithOptions(
-		cache.ToListWatcherWithWatchListSemantics(m.listWatch(gvr), m.dynamic),
+	i := &informer{before: before}
+	i.SharedIndexInformer = cache.NewSharedIndexInformerWithOptions(
+		cache.ToListWatcherWithWatchListSemantics(m.listWatch(gvr, i), m.dynamic),
 		&unstructured.Unstructured{},
 		cache.SharedIndexInformerOptions{ObjectDescription: gvr.String()},
-	)}
+	)
 	err := errors.Join(
 		i.SetTransform(stripManagedFields),
 		i.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) { m.watchFailed(ctx, gvr, i, err) }),
 	)
 	registration, handlerErr := i.AddEventHandler(m.handler(gvr))
 	if err := errors.Join(err, handlerErr); err != nil {
-		stop()
 		return fmt.Errorf("watch %s on cluster %s: %w", gvr.GroupResource(), m.name, err)
 	}
 	m.informers[gvr] = i
-	go i.RunWithContext(ctx)
+	go i.RunWithContext(m.ctx)
 	if len(before) > 0 {
-		go m.publishVanished(ctx, gvr, i, registration, before)
+		go m.publishVanished(gvr, i, registration)
 	}
 	return nil
 }
 
 // Cached returns an object that we manage from what is followed. known is false
 // when that is not complete (yet): ask live, then. A known object that is nil is
-// not there, or lacks our mark. The object is shared: do not change it.
+// not there, or lacks our mark. What is known may be late, or older than what
+// was written last. The object is shared: do not change it.
 func (m *Member) Cached(gvr schema.GroupVersionResource, namespace, name string) (obj *unstructured.Unstructured, known bool) {
 	m.mu.Lock()
 	i := m.informers[gvr]
 	m.mu.Unlock()
-	if i == nil || !i.HasSynced() {
+	if i == nil || !i.HasSynced() || i.unserved.Load() {
 		return nil, false
 	}
 	key := name
@@ -90,7 +94,7 @@ func (m *Member) Cached(gvr schema.GroupVersionResource, namespace, name string)
 	return obj, ok
 }
 
-func (m *Member) listWatch(gvr schema.GroupVersionResource) *cache.ListWatch {
+func (m *Member) listWatch(gvr schema.GroupVersionResource, i *informer) *cache.ListWatch {
 	resource := m.dynamic.Resource(gvr)
 	selector := labels.Set{names.ManagedLabel: names.True}.String()
 	return &cache.ListWatch{
@@ -104,11 +108,16 @@ func (m *Member) listWatch(gvr schema.GroupVersionResource) *cache.ListWatch {
 			if !strings.HasSuffix(list.GetKind(), "List") || list.GetResourceVersion() == "" {
 				return nil, fmt.Errorf("the cluster's list of %s is none, but %s %s", gvr.GroupResource(), list.GetAPIVersion(), list.GetKind())
 			}
+			i.unserved.Store(false)
 			return list, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			o.LabelSelector = selector
-			return resource.Watch(ctx, o)
+			events, err := resource.Watch(ctx, o)
+			if err == nil {
+				i.unserved.Store(false)
+			}
+			return events, err
 		},
 	}
 }
@@ -128,7 +137,11 @@ func (m *Member) handler(gvr schema.GroupVersionResource) cache.ResourceEventHan
 		e := Event{Cluster: m.name, GVR: gvr}
 		e.Old, _ = old.(*unstructured.Unstructured)
 		e.New, _ = current.(*unstructured.Unstructured)
-		if e.Old != nil || e.New != nil {
+		switch {
+		case e.Old == nil && e.New == nil:
+		case e.Old != nil && e.New != nil && e.Old.GetResourceVersion() == e.New.GetResourceVersion():
+			// Seen once more, by another list.
+		default:
 			m.publish(e)
 		}
 	}
@@ -144,20 +157,13 @@ func (m *Member) handler(gvr schema.GroupVersionResource) cache.ResourceEventHan
 	}
 }
 
-// watchFailed gives a kind up that the member does not serve any more. Whatever
-// else is wrong, the informer tries again and keeps what it knows.
+// watchFailed notes that a member does not serve a kind, any more or for a
+// moment. Whatever is wrong, the informer tries again and keeps what it knows.
 func (m *Member) watchFailed(ctx context.Context, gvr schema.GroupVersionResource, i *informer, err error) {
-	if !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err) {
-		klog.FromContext(ctx).V(4).Info("Watch of a member cluster ended", "cluster", m.name, "resource", gvr.String(), "err", err)
-		return
+	klog.FromContext(ctx).V(4).Info("Watch of a member cluster ended", "cluster", m.name, "resource", gvr.String(), "err", err)
+	if (apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)) && i.unserved.CompareAndSwap(false, true) {
+		m.mapper.Reset()
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	i.stop()
-	if m.informers[gvr] == i {
-		delete(m.informers, gvr)
-	}
-	m.mapper.Reset()
 }
 
 // takeOver follows what another connection to the same cluster followed, and
@@ -170,6 +176,9 @@ func (m *Member) takeOver(old *Member) {
 	old.mu.Unlock()
 	for gvr, i := range watched {
 		var before []*unstructured.Unstructured
+		if !i.HasSynced() {
+			before = i.before
+		}
 		for _, obj := range i.GetStore().List() {
 			if u, ok := obj.(*unstructured.Unstructured); ok {
 				before = append(before, u)
@@ -183,13 +192,13 @@ func (m *Member) takeOver(old *Member) {
 
 // publishVanished tells, once an informer has seen everything, of objects of
 // before that are not there.
-func (m *Member) publishVanished(ctx context.Context, gvr schema.GroupVersionResource, i *informer, r cache.ResourceEventHandlerRegistration, before []*unstructured.Unstructured) {
+func (m *Member) publishVanished(gvr schema.GroupVersionResource, i *informer, r cache.ResourceEventHandlerRegistration) {
 	select {
-	case <-ctx.Done():
+	case <-m.ctx.Done():
 		return
 	case <-r.HasSyncedChecker().Done():
 	}
-	for _, old := range before {
+	for _, old := range i.before {
 		if _, exists, err := i.GetStore().Get(old); err == nil && !exists {
 			m.publish(Event{Cluster: m.name, GVR: gvr, Old: old})
 		}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/restmapper"
@@ -24,6 +25,7 @@ type mapper struct {
 
 	mu      sync.Mutex
 	known   meta.RESTMapper
+	lists   map[string][]metav1.APIResource // by group and version
 	failed  map[schema.GroupVersion]error // groups that did not answer
 	learned time.Time
 }
@@ -53,20 +55,45 @@ func (m *mapper) snapshot() (known meta.RESTMapper, failed map[schema.GroupVersi
 // waits for that answer.
 func (m *mapper) refresh() error {
 	_, err, _ := m.flight.Do("", func() (any, error) {
-		groups, err := restmapper.GetAPIGroupResources(m.discovery)
+		groups, resources, err := m.discovery.ServerGroupsAndResources()
 		var partial *discovery.ErrGroupDiscoveryFailed
 		if err != nil && !errors.As(err, &partial) {
 			return nil, fmt.Errorf("find out what the cluster serves: %w", err)
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.known, m.failed, m.learned = restmapper.NewDiscoveryRESTMapper(groups), nil, m.now()
+		lists := make(map[string][]metav1.APIResource, len(resources))
+		for _, l := range resources {
+			lists[l.GroupVersion] = l.APIResources
+		}
+		m.failed = nil
 		if partial != nil {
 			m.failed = partial.Groups
+			for gv := range m.failed { // what it served earlier, it most likely still does
+				if before, ok := m.lists[gv.String()]; ok {
+					lists[gv.String()] = before
+				}
+			}
 		}
+		m.known, m.lists, m.learned = restmapper.NewDiscoveryRESTMapper(byGroup(groups, lists)), lists, m.now()
 		return nil, nil
 	})
 	return err
+}
+
+// byGroup puts the lists of resources into their groups.
+func byGroup(groups []*metav1.APIGroup, lists map[string][]metav1.APIResource) []*restmapper.APIGroupResources {
+	result := make([]*restmapper.APIGroupResources, 0, len(groups))
+	for _, g := range groups {
+		one := &restmapper.APIGroupResources{Group: *g, VersionedResources: map[string][]metav1.APIResource{}}
+		for _, v := range g.Versions {
+			if r, ok := lists[v.GroupVersion]; ok {
+				one.VersionedResources[v.Version] = r
+			}
+		}
+		result = append(result, one)
+	}
+	return result
 }
 
 // ask answers from what is known, and once more after a refresh if that does

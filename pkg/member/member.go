@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,6 +30,9 @@ type Member struct {
 	discovery *discovery.DiscoveryClient
 	mapper    *mapper
 	publish   func(Event)
+	// doubted says that a request failed in a way that other credentials or
+	// another authority would explain.
+	doubted atomic.Bool
 
 	ctx  context.Context
 	stop context.CancelFunc
@@ -39,38 +43,59 @@ type Member struct {
 
 // An origin is what a Member was made of.
 type origin struct {
-	uid                         types.UID
-	secretNamespace, secretName string
-	proxyURL                    string
-	proxyHeader                 map[string]string
-	host                        string
-	tls                         rest.TLSClientConfig
+	cluster
+	host string
+	tls  rest.TLSClientConfig
+}
+
+// A cluster is the part of an origin that the Cluster itself tells.
+type cluster struct {
+	uid         types.UID
+	apiEndpoint string
+	insecure    bool
+	secret      clusterv1alpha1.LocalSecretReference
+	proxyURL    string
+	proxyHeader map[string]string
+}
+
+func clusterOf(c *clusterv1alpha1.Cluster) cluster {
+	made := cluster{
+		uid:         c.UID,
+		apiEndpoint: c.Spec.APIEndpoint,
+		insecure:    c.Spec.InsecureSkipTLSVerification,
+		proxyURL:    c.Spec.ProxyURL,
+		proxyHeader: c.Spec.ProxyHeader,
+	}
+	if ref := c.Spec.SecretRef; ref != nil {
+		made.secret = *ref
+	}
+	return made
 }
 
 func originOf(c *clusterv1alpha1.Cluster, config *rest.Config) origin {
-	o := origin{
-		uid:         c.UID,
-		proxyURL:    c.Spec.ProxyURL,
-		proxyHeader: c.Spec.ProxyHeader,
-		host:        config.Host,
-		tls:         config.TLSClientConfig,
-	}
-	if ref := c.Spec.SecretRef; ref != nil {
-		o.secretNamespace, o.secretName = ref.Namespace, ref.Name
-	}
-	return o
+	return origin{cluster: clusterOf(c), host: config.Host, tls: config.TLSClientConfig}
+}
+
+// of reports whether a Cluster still says what this was made of.
+func (o origin) of(c *clusterv1alpha1.Cluster) bool {
+	return reflect.DeepEqual(o.cluster, clusterOf(c))
 }
 
 func (o origin) equal(other origin) bool { return reflect.DeepEqual(o, other) }
 
 func newMember(ctx context.Context, name string, config *rest.Config, from origin, publish func(Event)) (*Member, error) {
 	config = rest.CopyConfig(config)
-	config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return &bounded{next: rt, limit: requestTimeout} })
+	config.WarningHandlerWithContext = rest.NoWarnings{} // they are for whoever wrote the manifest, and would repeat with each write
+	config.Timeout = 0                                   // it would end watches, too: bounded knows better
+	m := &Member{name: name, origin: from, config: config, publish: publish, informers: map[schema.GroupVersionResource]*informer{}}
+	config.Wrap(func(rt http.RoundTripper) http.RoundTripper {
+		return &bounded{next: &doubting{next: rt, doubted: &m.doubted}, limit: requestTimeout}
+	})
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make transport: %w", err)
 	}
-	m := &Member{name: name, origin: from, config: config, http: client, publish: publish, informers: map[schema.GroupVersionResource]*informer{}}
+	m.http = client
 	if m.dynamic, err = dynamic.NewForConfigAndClient(config, client); err != nil {
 		return nil, fmt.Errorf("make dynamic client: %w", err)
 	}
@@ -112,3 +137,20 @@ func (m *Member) Mapper() meta.RESTMapper { return m.mapper }
 // Done is closed when this connection is given up: the cluster is forgotten, or
 // reached by another Member.
 func (m *Member) Done() <-chan struct{} { return m.ctx.Done() }
+
+// doubting notes that a member could not be reached, or refused us.
+type doubting struct {
+	next    http.RoundTripper
+	doubted *atomic.Bool
+}
+
+func (d *doubting) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := d.next.RoundTrip(r)
+	if err != nil && r.Context().Err() == nil || err == nil && response.StatusCode == http.StatusUnauthorized {
+		d.doubted.Store(true)
+	}
+	return response, err
+}
+
+// WrappedRoundTripper lets others see the transport below.
+func (d *doubting) WrappedRoundTripper() http.RoundTripper { return d.next }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -56,6 +57,7 @@ type Event struct {
 type Pool struct {
 	ctx     context.Context
 	connect Connect
+	now     func() time.Time
 
 	mu          sync.Mutex
 	members     map[string]*entry
@@ -63,23 +65,35 @@ type Pool struct {
 	next        int
 }
 
+// checkAgain is how long the Secret of a cluster that answers is not looked at
+// for another authority.
+const checkAgain = 10 * time.Second
+
 // An entry holds the Member of one cluster. Its lock is held while the control
 // plane is asked for credentials, never while a member is.
 type entry struct {
-	mu     sync.Mutex
-	member *Member
+	mu      sync.Mutex
+	member  *Member
+	checked time.Time
+}
+
+// usable reports whether the Member is made of what the Cluster says now, and
+// there is no sign that its Secret says something else.
+func (e *entry) usable(c *clusterv1alpha1.Cluster, now time.Time) bool {
+	return e.member != nil && e.member.origin.of(c) && !e.member.doubted.Load() && now.Sub(e.checked) < checkAgain
 }
 
 // NewPool returns a Pool whose connections and informers last until ctx ends.
 func NewPool(ctx context.Context, connect Connect) *Pool {
-	return &Pool{ctx: ctx, connect: connect, members: map[string]*entry{}, subscribers: map[int]func(Event){}}
+	return &Pool{ctx: ctx, connect: connect, now: time.Now, members: map[string]*entry{}, subscribers: map[int]func(Event){}}
 }
 
 // Get returns the Member of a cluster, and does not wait for it: it may be
 // unreachable. The Member is made when there is none, and made anew when what
 // it was made of has changed: the cluster's address, authority, proxy, TLS
-// settings, Secret or UID. What was watched is watched on, then. Errors come
-// from the Cluster and its Secret. Do not keep a Member: Get it each time.
+// settings, Secret or UID. What was watched is watched on, then. The Secret is
+// looked at each 10 s, and at once after a request that failed. Errors come from
+// the Cluster and its Secret. Do not keep a Member: Get it each time.
 func (p *Pool) Get(ctx context.Context, c *clusterv1alpha1.Cluster) (*Member, error) {
 	if p.ctx.Err() != nil {
 		return nil, ErrStopped
@@ -94,12 +108,19 @@ func (p *Pool) Get(ctx context.Context, c *clusterv1alpha1.Cluster) (*Member, er
 
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if now := p.now(); e.usable(c, now) {
+		return e.member, nil
+	} else {
+		e.checked = now
+	}
 	config, err := p.connect(ctx, c)
 	if err != nil {
+		e.checked = time.Time{}
 		return nil, err
 	}
 	origin := originOf(c, config)
 	if e.member != nil && e.member.origin.equal(origin) {
+		e.member.doubted.Store(false)
 		return e.member, nil
 	}
 	m, err := newMember(p.ctx, c.Name, config, origin, p.publish)
