@@ -7,3 +7,6 @@ import apierrors "k8s.io/apimachinery/pkg/api/errors"
 func isAbsent(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err)
 }
+
+// isConflict reports that an object has changed since it was read.
+func isConflict(err error) bool { return apierrors.IsConflict(err) }

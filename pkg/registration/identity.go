@@ -2,10 +2,13 @@ package registration
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,10 +20,15 @@ import (
 func ClusterID(ctx context.Context, c client.Reader) (string, error) {
 	var ns corev1.Namespace
 	if err := c.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &ns); err != nil {
+		var status apierrors.APIStatus
+		var transport *url.Error
+		if apierrors.IsUnexpectedServerError(err) || (!errors.As(err, &status) && !errors.As(err, &transport)) {
+			err = fmt.Errorf("what answers is not a Kubernetes API server, check the address: %w", err)
+		}
 		return "", fmt.Errorf("read namespace %s, whose UID is the ID of a cluster: %w", metav1.NamespaceSystem, err)
 	}
 	if ns.UID == "" {
-		return "", fmt.Errorf("read namespace %s: the answer has no UID, which is the ID of a cluster: it is no Kubernetes API server that answers", metav1.NamespaceSystem)
+		return "", fmt.Errorf("read namespace %s: the answer has no UID, which is the ID of a cluster: what answers is not a Kubernetes API server, check the address", metav1.NamespaceSystem)
 	}
 	return string(ns.UID), nil
 }

@@ -198,7 +198,7 @@ func tokenOf(ctx context.Context, w *Writer, sa *corev1.ServiceAccount, patience
 			return nil
 		})
 		if err != nil || w.dryRun {
-			return w.dryRun, err
+			return true, err
 		}
 		if !isTokenOf(secret, sa) {
 			return false, w.remove(ctx, secret)
@@ -230,9 +230,23 @@ func isTokenOf(s *corev1.Secret, sa *corev1.ServiceAccount) bool {
 		sameUID(sa.UID, types.UID(s.Annotations[corev1.ServiceAccountUIDKey]))
 }
 
-// A Contents lists what is in a namespace of a member, each as kind/name, leaving out what any namespace has. That it
-// cannot tell is an error.
-type Contents func(ctx context.Context, namespace string) ([]string, error)
+// forgetTokens deletes the tokens that a asks for, so that new ones are made.
+func forgetTokens(ctx context.Context, w *Writer, a Access) error {
+	for _, name := range []string{names.ClusterServiceAccount(a.Cluster), names.ImpersonatorServiceAccount} {
+		s := &corev1.Secret{}
+		err := w.client.Get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: name}, s)
+		switch {
+		case isAbsent(err) || (err == nil && s.Type != corev1.SecretTypeServiceAccountToken):
+			continue
+		case err != nil:
+			return fmt.Errorf("read Secret %s/%s: %w", a.Namespace, name, err)
+		}
+		if err := w.remove(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // RemoveMemberAccess takes away what EnsureMemberAccess made for a cluster, whichever form of it. It returns a line for
 // everything that it found and left because it is not ours, or is still needed by somebody else. What is gone already is
@@ -399,9 +413,9 @@ func (r *remover) exceptRemoved(left []string, namespace string) []string {
 
 // summary lists things on one line, however many there are.
 func summary(things []string) string {
-	const most = 5
-	if len(things) <= most {
+	const some = 5
+	if len(things) <= some {
 		return strings.Join(things, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(things[:most], ", "), len(things)-most)
+	return fmt.Sprintf("%s and %d more", strings.Join(things[:some], ", "), len(things)-some)
 }
