@@ -12,6 +12,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/plane"
 	"github.com/karmadactl/karmadactl/pkg/plane/local"
+	"github.com/karmadactl/karmadactl/pkg/server/agent"
 	"github.com/karmadactl/karmadactl/pkg/server/aggregatedapiserver"
 	"github.com/karmadactl/karmadactl/pkg/server/controllermanager"
 	"github.com/karmadactl/karmadactl/pkg/server/kube"
@@ -42,6 +43,7 @@ func roles() []roleEntry {
 		}},
 		{plane.KarmadaControllerManager, "Run the controllers of Karmada", controllermanager.New},
 		{names.AggregatedAPIServer, "Serve the API of clusters", aggregatedapiserver.New},
+		{names.Agent, "Run the agent of a member cluster in pull mode", agent.New},
 		{plane.Etcd, "Run etcd, with its own flags", upstream(kube.NewEtcdCommand)},
 		{plane.KubeAPIServer, "Run kube-apiserver, with its own flags", upstream(kube.NewAPIServerCommand)},
 		{plane.KubeControllerManager, "Run kube-controller-manager, with its own flags", upstream(kube.NewControllerManagerCommand)},

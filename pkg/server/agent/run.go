@@ -1,0 +1,286 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/karmadactl/karmadactl/pkg/apis"
+	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
+	"github.com/karmadactl/karmadactl/pkg/features"
+	"github.com/karmadactl/karmadactl/pkg/metrics"
+	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/registration"
+	"github.com/karmadactl/karmadactl/pkg/server/flags"
+	"github.com/karmadactl/karmadactl/pkg/server/role"
+	"github.com/karmadactl/karmadactl/pkg/util/version"
+)
+
+// New returns the command of the role.
+func New(streams genericiooptions.IOStreams) (*cobra.Command, error) {
+	gate, err := features.New()
+	if err != nil {
+		return nil, err
+	}
+	f, sets := NewFlags(), flags.NewSets()
+	f.AddFlags(sets, gate)
+	return role.NewCommand(role.Role{
+		Name:  names.Agent,
+		Short: "Run the agent of a member cluster in pull mode",
+		Long:  "The karmada-agent runs beside a member cluster that the control plane does not reach: it registers the cluster there, reports its status, and makes it hold what the control plane says.",
+		Sets:  sets,
+		Run: func(ctx context.Context) error {
+			c, err := f.complete(sets, gate, crmetrics.Registry)
+			if err != nil {
+				return err
+			}
+			if err := f.Logs.Apply(gate); err != nil {
+				return err
+			}
+			tune(ctx)
+			return c.Run(ctx)
+		},
+	}, streams), nil
+}
+
+// Parse completes the flags of the command. Metrics are registered with r.
+func Parse(args []string, r prometheus.Registerer) (Completed, error) {
+	return parse(controllers(), args, r)
+}
+
+func parse(table []controller, args []string, r prometheus.Registerer) (Completed, error) {
+	gate, err := features.New()
+	if err != nil {
+		return Completed{}, err
+	}
+	f, sets := newFlags(table), flags.NewSets()
+	f.AddFlags(sets, gate)
+	fs := pflag.NewFlagSet(names.Agent, pflag.ContinueOnError)
+	fs.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
+	fs.Usage = func() {} // errors are returned; there is nobody to read usage
+	for _, name := range sets.Order {
+		fs.AddFlagSet(sets.FlagSets[name])
+	}
+	if err := fs.Parse(args); err != nil {
+		return Completed{}, err
+	}
+	if rest := fs.Args(); len(rest) > 0 {
+		return Completed{}, fmt.Errorf("unexpected arguments %q", rest)
+	}
+	return f.complete(sets, gate, r)
+}
+
+// complete validates the flags and reads what they name. All that is wrong is in
+// the one error.
+func (f *Flags) complete(sets *cliflag.NamedFlagSets, gate featuregate.MutableVersionedFeatureGate, r prometheus.Registerer) (Completed, error) {
+	errs := f.Validate(gate)
+	if len(f.FeatureGates.Validate(gate)) == 0 {
+		if err := f.FeatureGates.Apply(gate); err != nil {
+			errs = append(errs, field.Invalid(flags.Path("feature-gates"), fmt.Sprint(f.FeatureGates.Set), err.Error()))
+		}
+	}
+	errs = append(errs, f.Logs.Validate(gate)...) // may need gates that were just set
+	member, err := f.Member.RESTConfig()
+	if err != nil {
+		errs = append(errs, field.Invalid(flags.Path("kubeconfig"), f.Member.File, err.Error()))
+	}
+	var controlPlane *rest.Config
+	if f.ControlPlane != "" {
+		if controlPlane, err = f.controlPlaneConfig(); err != nil {
+			errs = append(errs, field.Invalid(flags.Path("karmada-kubeconfig"), f.ControlPlane, err.Error()))
+		}
+	}
+	if err := flags.Error(errs); err != nil {
+		return Completed{}, err
+	}
+	f.LeaderElection.Name = names.AgentLease(f.Cluster.Name)
+	return Completed{&completed{
+		parts: parts{
+			flags:        *f,
+			memberConfig: role.ClientConfig(member, names.Agent, f.ClusterAPI),
+			controlPlane: role.ClientConfig(controlPlane, names.Agent, f.API),
+			gate:         gate,
+		},
+		registerer: r,
+		plan:       planControllers(f.table, f.Controllers.Enabled, gate),
+		idle:       idleFlags(sets),
+	}}, nil
+}
+
+// idleFlags returns the flags that were typed and that nothing reads yet.
+func idleFlags(sets *cliflag.NamedFlagSets) []string {
+	var idle []string
+	without := unread()
+	for _, name := range sets.Order {
+		sets.FlagSets[name].VisitAll(func(f *pflag.Flag) {
+			if f.Changed && slices.Contains(without, f.Name) {
+				idle = append(idle, "--"+f.Name)
+			}
+		})
+	}
+	return idle
+}
+
+// Completed is a complete and valid choice of what to run; only Parse and the
+// command make one.
+type Completed struct {
+	*completed
+}
+
+type completed struct {
+	parts
+	registerer prometheus.Registerer
+	plan       plan
+	idle       []string
+}
+
+// parts are what the controllers of an agent are made of.
+type parts struct {
+	flags Flags
+	// memberConfig reaches the agent's own cluster, controlPlane the other side.
+	memberConfig, controlPlane *rest.Config
+	gate                       featuregate.FeatureGate
+	clusters                   *metrics.Clusters
+	resources                  *metrics.Resources
+}
+
+// Run enters the cluster at the control plane, then runs the controllers until ctx
+// is done and everything has stopped. Losing the lease is an error.
+func (c Completed) Run(ctx context.Context) error {
+	log := klog.FromContext(ctx).WithName(names.Agent)
+	log.Info("Starting", "version", version.Get().String(), "cluster", c.flags.Cluster.Name)
+	c.flags.FeatureGates.Report(log)
+	if len(c.idle) > 0 {
+		log.Info("Flags without effect in this version", "flags", c.idle)
+	}
+	if err := c.registerMetrics(); err != nil {
+		return err
+	}
+
+	cluster, err := c.enter(ctx, log)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // it was told to stop before it got that far
+		}
+		return err
+	}
+	log.Info("The cluster is registered", "cluster", cluster.Name, "id", cluster.Spec.ID)
+
+	options, err := c.managerOptions(log)
+	if err != nil {
+		return err
+	}
+	mgr, err := manager.New(c.controlPlane, options)
+	if err != nil {
+		return fmt.Errorf("create the controller manager: %w", role.Explain(err))
+	}
+	if err := errors.Join(role.AddProbes(mgr), reportDeletion(mgr, cluster.Name)); err != nil {
+		return err
+	}
+	c.plan.report(log)
+	if err := c.plan.setUp(ctx, mgr, c.parts); err != nil {
+		return err
+	}
+	if err := mgr.Start(klog.NewContext(ctx, log)); err != nil {
+		return fmt.Errorf("run the controller manager: %w", role.Explain(err))
+	}
+	log.Info("Stopped")
+	return nil
+}
+
+func (c *completed) registerMetrics() error {
+	var errs [2]error
+	c.clusters, errs[0] = metrics.NewClusters(c.registerer)
+	c.resources, errs[1] = metrics.NewResources(c.registerer)
+	return errors.Join(metrics.RegisterBuild(c.registerer, version.Get()), errs[0], errs[1])
+}
+
+// managerOptions returns the options of a manager that asks for no more than the
+// agent's rights give.
+func (c Completed) managerOptions(log klog.Logger) (manager.Options, error) {
+	scheme, err := apis.NewScheme()
+	if err != nil {
+		return manager.Options{}, err
+	}
+	f := &c.flags
+	o := role.Manager{
+		Scheme:           scheme,
+		LeaderElection:   f.LeaderElection,
+		Endpoints:        f.Endpoints,
+		Gate:             c.gate,
+		ResyncPeriod:     f.ResyncPeriod,
+		CacheSyncTimeout: f.ClusterCacheSyncTimeout,
+		Concurrency: map[string]int{
+			"Work.work.karmada.io":       f.ConcurrentWorkSyncs,
+			"Cluster.cluster.karmada.io": f.ConcurrentClusterSyncs,
+		},
+	}.Options(log)
+	o.Cache.DefaultNamespaces = map[string]cache.Config{names.ExecutionNamespace(f.Cluster.Name): {}}
+	o.Cache.ByObject = map[client.Object]cache.ByObject{
+		&clusterv1alpha1.Cluster{}: {Field: fields.OneTermEqualSelector("metadata.name", f.Cluster.Name)},
+	}
+	o.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.Namespace{}}}
+	return o, nil
+}
+
+// enterOnce enters the cluster as the flags say.
+func (p parts) enterOnce(ctx context.Context, member registration.Member, controlPlane client.Client) (*clusterv1alpha1.Cluster, error) {
+	id, err := registration.ClusterID(ctx, member.Client)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := p.entry(id)
+	if err != nil {
+		return nil, err
+	}
+	return registration.RegisterPull(ctx, member, controlPlane, entry)
+}
+
+// entry is what the flags say about the cluster.
+func (p parts) entry(id string) (registration.Entry, error) {
+	c := p.flags.Cluster
+	e := registration.Entry{
+		Identity:  registration.Identity{Name: c.Name, ID: id, Endpoint: c.APIEndpoint},
+		Namespace: c.Namespace,
+		ProxyURL:  c.ProxyAddress,
+		Insecure:  p.memberConfig.Insecure,
+		Provider:  c.Provider, Region: c.Region, Zones: c.Zones,
+		Labels: c.Labels,
+	}
+	if e.Endpoint == "" {
+		e.Endpoint = p.memberConfig.Host
+	}
+	if p.memberConfig.Proxy != nil {
+		target, err := url.Parse(p.memberConfig.Host)
+		if err != nil {
+			return e, fmt.Errorf("the address of the agent's own cluster: %w", err)
+		}
+		proxy, err := p.memberConfig.Proxy(&http.Request{URL: target})
+		if err != nil {
+			return e, fmt.Errorf("find the proxy for the agent's own cluster: %w", err)
+		}
+		if proxy != nil {
+			e.ProxyURL = proxy.String()
+		}
+	}
+	return registration.PullEntry(e, c.ReportSecrets), nil
+}
