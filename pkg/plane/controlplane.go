@@ -69,7 +69,8 @@ func ControlPlane(cfg Config, l Layout) Plane {
 			},
 			Listen: []Endpoint{health, metrics},
 			After:  []string{KubeAPIServer},
-			Health: HealthCheck{URL: "http://" + health.Address() + "/readyz"},
+			// It is ready when the API types are there, which are installed once every component is well.
+			Health: HealthCheck{URL: "http://" + health.Address() + "/healthz"},
 		},
 	}
 	return p

@@ -2,11 +2,16 @@ package controllermanager
 
 import (
 	"fmt"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
+	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
+	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/features"
 	"github.com/karmadactl/karmadactl/pkg/server/flags"
 )
@@ -17,18 +22,22 @@ type controller struct {
 	offByDefault bool
 	// gate, unless it is empty, must be on for the controller to run.
 	gate featuregate.Feature
+	// needs are the API groups that it watches.
+	needs []schema.GroupVersion
 	// setup adds it to a manager; nil means that this version does not have it.
-	setup func(manager.Manager, Completed) error
+	setup func(manager.Manager, *setting) error
 }
 
 // controllers is the table (spec: cli/components.md 1, behaviour/02 2.0).
 func controllers() []controller {
+	clusters := clusterv1alpha1.GroupVersion
+	works, bindings := workv1alpha1.GroupVersion, workv1alpha2.GroupVersion
 	return []controller{
 		{name: "agentcsrapproving"},
 		{name: "applicationFailover"},
 		{name: "binding"},
 		{name: "bindingStatus"},
-		{name: "cluster"},
+		{name: "cluster", needs: []schema.GroupVersion{clusters, works, bindings}, setup: setupCluster},
 		{name: "clusterStatus"},
 		{name: "clustertaintpolicy", gate: features.Failover},
 		{name: "cronFederatedHorizontalPodAutoscaler"},
@@ -88,6 +97,19 @@ func planControllers(table []controller, enabled func(name string) bool, gate fe
 	return p
 }
 
+// needs returns what the controllers that start watch, each once.
+func (p plan) needs() []schema.GroupVersion {
+	var all []schema.GroupVersion
+	for _, c := range p.start {
+		for _, gv := range c.needs {
+			if !slices.Contains(all, gv) {
+				all = append(all, gv)
+			}
+		}
+	}
+	return all
+}
+
 func (p plan) report(log klog.Logger) {
 	var started []string
 	for _, c := range p.start {
@@ -104,9 +126,9 @@ func (p plan) report(log klog.Logger) {
 	}
 }
 
-func (p plan) setUp(mgr manager.Manager, c Completed) error {
+func (p plan) setUp(mgr manager.Manager, s *setting) error {
 	for _, entry := range p.start {
-		if err := entry.setup(mgr, c); err != nil {
+		if err := entry.setup(mgr, s); err != nil {
 			return fmt.Errorf("set up controller %s: %w", entry.name, err)
 		}
 	}

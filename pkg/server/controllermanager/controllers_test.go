@@ -32,8 +32,8 @@ func TestControllerTable(t *testing.T) {
 
 func TestPlanControllers(t *testing.T) {
 	var setUp []string
-	built := func(name string) func(manager.Manager, Completed) error {
-		return func(manager.Manager, Completed) error {
+	built := func(name string) func(manager.Manager, *setting) error {
+		return func(manager.Manager, *setting) error {
 			setUp = append(setUp, name)
 			return nil
 		}
@@ -73,7 +73,7 @@ func TestPlanControllers(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			setUp = nil
-			if err := p.setUp(nil, Completed{}); err != nil {
+			if err := p.setUp(nil, nil); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(tc.start, setUp) {
@@ -85,8 +85,8 @@ func TestPlanControllers(t *testing.T) {
 
 func TestSetUpError(t *testing.T) {
 	boom := errors.New("boom")
-	p := plan{start: []controller{{name: "bad", setup: func(manager.Manager, Completed) error { return boom }}}}
-	err := p.setUp(nil, Completed{})
+	p := plan{start: []controller{{name: "bad", setup: func(manager.Manager, *setting) error { return boom }}}}
+	err := p.setUp(nil, nil)
 	if !errors.Is(err, boom) || !strings.Contains(err.Error(), "bad") {
 		t.Errorf("the error must be of the controller, and name it; got: %v", err)
 	}

@@ -11,13 +11,22 @@ import (
 // WithConfigMapInformer is Run with one controller, which does nothing but need
 // a cache.
 func WithConfigMapInformer(ctx context.Context, args []string, p Process) error {
-	c, err := parse([]controller{{name: "needy", setup: func(mgr manager.Manager, _ Completed) error {
+	c, err := parse([]controller{{name: "needy", setup: func(mgr manager.Manager, _ *setting) error {
 		// Asked for before the manager starts, and not waited for.
 		return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 			_, err := mgr.GetCache().GetInformer(ctx, &corev1.ConfigMap{})
 			return err
 		}))
 	}}}, args, p)
+	if err != nil {
+		return err
+	}
+	return c.Run(ctx)
+}
+
+// WithoutControllers is Run with no controller at all.
+func WithoutControllers(ctx context.Context, args []string, p Process) error {
+	c, err := parse(nil, args, p)
 	if err != nil {
 		return err
 	}

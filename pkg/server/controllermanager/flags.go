@@ -233,10 +233,8 @@ func (f *Flags) addFailoverFlags(generic, failover *pflag.FlagSet) {
 // unread lists the flags that nothing in this version reads; whoever makes a
 // part that reads one takes it off.
 func unread() []string {
-	return []string{
-		"cluster-api-burst", "cluster-api-context", "cluster-api-kubeconfig", "cluster-api-qps",
-		"cluster-failure-threshold", "cluster-monitor-grace-period", "cluster-monitor-period",
-		"cluster-startup-grace-period", "cluster-status-update-frequency", "cluster-success-threshold",
+	return []string{"cluster-api-context", "cluster-api-kubeconfig",
+		"cluster-failure-threshold", "cluster-status-update-frequency", "cluster-success-threshold",
 		"concurrent-cluster-propagation-policy-syncs", "concurrent-dependent-resource-syncs",
 		"concurrent-propagation-policy-syncs", "concurrent-resource-template-syncs",
 		"enable-cluster-resource-modeling", "enable-taint-manager", "federated-resource-quota-sync-period",
@@ -244,7 +242,6 @@ func unread() []string {
 		"horizontal-pod-autoscaler-downscale-delay", "horizontal-pod-autoscaler-downscale-stabilization",
 		"horizontal-pod-autoscaler-initial-readiness-delay", "horizontal-pod-autoscaler-sync-period",
 		"horizontal-pod-autoscaler-tolerance", "horizontal-pod-autoscaler-upscale-delay",
-		"rate-limiter-base-delay", "rate-limiter-bucket-size", "rate-limiter-max-delay", "rate-limiter-qps",
 		"skipped-propagating-apis", "skipped-propagating-namespaces",
 		"enable-no-execute-taint-eviction", "no-execute-taint-eviction-purge-mode", "resource-eviction-rate",
 	}

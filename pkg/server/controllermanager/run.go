@@ -4,23 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/karmadactl/karmadactl/pkg/apis"
 	"github.com/karmadactl/karmadactl/pkg/features"
-	"github.com/karmadactl/karmadactl/pkg/metrics"
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/server/flags"
 	"github.com/karmadactl/karmadactl/pkg/server/role"
@@ -197,7 +201,7 @@ func (c Completed) ManagerOptions(log klog.Logger) (manager.Options, error) {
 		return manager.Options{}, err
 	}
 	f := &c.flags
-	return role.Manager{
+	options := role.Manager{
 		Scheme:           scheme,
 		LeaderElection:   f.LeaderElection,
 		Endpoints:        f.Endpoints,
@@ -211,7 +215,12 @@ func (c Completed) ManagerOptions(log klog.Logger) (manager.Options, error) {
 			"Cluster.cluster.karmada.io":             f.Concurrency.Cluster,
 			"Namespace":                              f.Concurrency.Namespace,
 		},
-	}.Options(log), nil
+	}.Options(log)
+	// Secrets of users are nobody's business here.
+	options.Cache.ByObject = map[client.Object]cache.ByObject{
+		&corev1.Secret{}: {Namespaces: map[string]cache.Config{names.ClusterNamespace: {}}},
+	}
+	return options, nil
 }
 
 // Setup registers the role's metrics and adds its controllers to a manager. The
@@ -223,17 +232,50 @@ func Setup(mgr manager.Manager, c Completed) error {
 		log.Info("Flags without effect in this version", "flags", c.idle)
 	}
 	c.plan.report(log)
-	return errors.Join(
-		registerMetrics(c.registerer),
-		c.plan.setUp(mgr, c),
-	)
+	shared, err := newSetting(mgr, c)
+	if err != nil {
+		return err
+	}
+	return c.plan.setUp(mgr, shared)
 }
 
-func registerMetrics(r prometheus.Registerer) error {
-	_, clusters := metrics.NewClusters(r)
-	_, resources := metrics.NewResources(r)
-	_, pools := metrics.NewPools(r)
-	return errors.Join(metrics.RegisterBuild(r, version.Get()), clusters, resources, pools)
+// A starter sets the controllers up as soon as the API server serves what they
+// watch. A new control plane has its API types a moment after its components
+// have started; a controller that is set up before looks for them again only
+// seconds later.
+type starter struct {
+	mgr  manager.Manager
+	c    Completed
+	done chan struct{} // closed when all are set up
+}
+
+// Start implements manager.Runnable.
+func (s *starter) Start(ctx context.Context) error {
+	client, err := discovery.NewDiscoveryClientForConfigAndClient(s.c.config, s.mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("make a discovery client: %w", err)
+	}
+	if err := waitServed(ctx, client, s.c.plan.needs(), s.mgr.GetLogger()); err != nil {
+		return nil // the process ends
+	}
+	if err := Setup(s.mgr, s.c); err != nil {
+		return err
+	}
+	close(s.done)
+	return nil
+}
+
+// NeedLeaderElection says that a process that stands by fills its caches, too.
+func (s *starter) NeedLeaderElection() bool { return false }
+
+// check is for the readiness probe.
+func (s *starter) check(*http.Request) error {
+	select {
+	case <-s.done:
+		return nil
+	default:
+		return errors.New("the controllers have not been set up yet")
+	}
 }
 
 // Run makes a manager and runs it until ctx is done and everything in it has
@@ -253,13 +295,17 @@ func (c Completed) Run(ctx context.Context) error {
 	if err := role.AddProbes(mgr); err != nil {
 		return err
 	}
+	s := &starter{mgr: mgr, c: c, done: make(chan struct{})}
+	if err := mgr.AddReadyzCheck("controllers", s.check); err != nil {
+		return fmt.Errorf("add readiness check: %w", err)
+	}
 	if c.ready != nil {
-		if err := role.NotifyReady(mgr, c.flags.LeaderElection.Enabled, c.ready); err != nil {
+		if err := role.NotifyReady(mgr, c.flags.LeaderElection.Enabled, s.done, c.ready); err != nil {
 			return err
 		}
 	}
-	if err := Setup(mgr, c); err != nil {
-		return err
+	if err := mgr.Add(s); err != nil {
+		return fmt.Errorf("set up the controllers: %w", err)
 	}
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("run the controller manager: %w", role.Explain(err))

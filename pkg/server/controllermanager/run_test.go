@@ -146,7 +146,7 @@ func TestRunAddressInUse(t *testing.T) {
 		t.Run(flag, func(t *testing.T) {
 			_, config := newStub(t)
 			args := []string{"--leader-elect=false", "--health-probe-bind-address=0", "--metrics-bind-address=0", flag + "=" + taken.Addr().String()}
-			err := controllermanager.Run(t.Context(), args, controllermanager.Process{RESTConfig: config})
+			err := controllermanager.WithoutControllers(t.Context(), args, controllermanager.Process{RESTConfig: config})
 			if err == nil || !strings.Contains(err.Error(), flag) || !strings.Contains(err.Error(), taken.Addr().String()) {
 				t.Errorf("the error must name the address and the flag, got: %v", err)
 			}
@@ -157,7 +157,7 @@ func TestRunAddressInUse(t *testing.T) {
 // start runs the role until the test ends, or stop is called.
 func start(t *testing.T, args []string, p controllermanager.Process) (stop func(), done <-chan error) {
 	t.Helper()
-	return startWith(t, controllermanager.Run, args, p)
+	return startWith(t, controllermanager.WithoutControllers, args, p)
 }
 
 func startWith(t *testing.T, run func(context.Context, []string, controllermanager.Process) error, args []string, p controllermanager.Process) (stop func(), done <-chan error) {

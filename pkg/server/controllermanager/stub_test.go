@@ -74,7 +74,10 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/api/v1":
 		reply(w, http.StatusOK, metav1.APIResourceList{
 			TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "v1",
-			APIResources: []metav1.APIResource{{Name: "configmaps", SingularName: "configmap", Namespaced: true, Kind: "ConfigMap", Verbs: metav1.Verbs{"list", "watch"}}},
+			APIResources: []metav1.APIResource{
+				{Name: "configmaps", SingularName: "configmap", Namespaced: true, Kind: "ConfigMap", Verbs: metav1.Verbs{"list", "watch"}},
+				{Name: "secrets", SingularName: "secret", Namespaced: true, Kind: "Secret", Verbs: metav1.Verbs{"list", "watch"}},
+			},
 		})
 	case path == "/api/v1/configmaps":
 		s.configMaps(w, r)

@@ -107,10 +107,15 @@ func AddProbes(mgr manager.Manager) error {
 }
 
 // NotifyReady has a manager call ready, once: when its controllers have been
-// started and their caches have synced or, with elects, when it leads or stands
-// by.
-func NotifyReady(mgr manager.Manager, elects bool, ready func()) error {
+// set up, which a closed channel says, have been started, and their caches have
+// synced or, with elects, when it leads or stands by.
+func NotifyReady(mgr manager.Manager, elects bool, setUp <-chan struct{}, ready func()) error {
 	err := mgr.Add(always(func(ctx context.Context) error {
+		select {
+		case <-setUp:
+		case <-ctx.Done():
+			return nil
+		}
 		if !elects {
 			select {
 			case <-mgr.Elected():

@@ -1,0 +1,91 @@
+package controllermanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/karmadactl/karmadactl/pkg/controllers/cluster"
+	"github.com/karmadactl/karmadactl/pkg/features"
+	"github.com/karmadactl/karmadactl/pkg/member"
+	"github.com/karmadactl/karmadactl/pkg/metrics"
+	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/server/flags"
+	"github.com/karmadactl/karmadactl/pkg/util/version"
+)
+
+// A setting is what controllers are set up with: the choices of the user, and
+// what they share.
+type setting struct {
+	Completed
+	// members are the push members, one connection each for all controllers.
+	members   *member.Pool
+	clusters  *metrics.Clusters
+	resources *metrics.Resources
+}
+
+// newSetting makes what controllers share. Members are reached for as long as
+// the manager runs.
+func newSetting(mgr manager.Manager, c Completed) (*setting, error) {
+	s := &setting{Completed: c}
+	var errs [3]error
+	s.clusters, errs[0] = metrics.NewClusters(c.registerer)
+	s.resources, errs[1] = metrics.NewResources(c.registerer)
+	_, errs[2] = metrics.NewPools(c.registerer)
+	if err := errors.Join(append(errs[:], metrics.RegisterBuild(c.registerer, version.Get()))...); err != nil {
+		return nil, err
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	stop := manager.RunnableFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		cancel()
+		return nil
+	})
+	if err := mgr.Add(stop); err != nil {
+		cancel()
+		return nil, fmt.Errorf("end the connections to members with the manager: %w", err)
+	}
+	limits := member.Limits{QPS: c.flags.ClusterAPI.QPS, Burst: c.flags.ClusterAPI.Burst}
+	s.members = member.NewPool(ctx, member.Push(secrets(mgr.GetClient(), mgr.GetAPIReader()), limits))
+	return s, nil
+}
+
+// secrets reads the credentials of members: those that join made from the
+// cache, which holds that namespace alone, and others live.
+func secrets(cached client.Client, live client.Reader) member.Secrets {
+	return func(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+		secret, key := &corev1.Secret{}, client.ObjectKey{Namespace: namespace, Name: name}
+		if namespace == names.ClusterNamespace {
+			err := cached.Get(ctx, key, secret)
+			if !apierrors.IsNotFound(err) {
+				return secret, err
+			}
+			// It may be so new that the cache has not heard of it.
+		}
+		return secret, live.Get(ctx, key, secret)
+	}
+}
+
+// rateLimiter returns the limiter of one controller's queue.
+func (s *setting) rateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
+	return flags.NewRateLimiter[reconcile.Request](s.flags.RateLimiter, s.gate.Enabled(features.ControllerPriorityQueue))
+}
+
+func setupCluster(mgr manager.Manager, s *setting) error {
+	f := s.flags.Cluster
+	return cluster.Setup(mgr, cluster.Options{
+		RateLimiter:        s.rateLimiter(),
+		Unassign:           true, // there is no scheduler yet to move what is there
+		MonitorPeriod:      f.MonitorPeriod,
+		MonitorGracePeriod: f.MonitorGracePeriod,
+		StartupGracePeriod: f.StartupGracePeriod,
+	})
+}
