@@ -33,7 +33,7 @@ func controllers() []controller {
 	clusters := clusterv1alpha1.GroupVersion
 	works, bindings := workv1alpha1.GroupVersion, workv1alpha2.GroupVersion
 	return []controller{
-		{name: "agentcsrapproving"},
+		{name: "agentcsrapproving", needs: []schema.GroupVersion{clusters}, setup: setupAgentCSRApproving},
 		{name: "applicationFailover"},
 		{name: "binding"},
 		{name: "bindingStatus"},

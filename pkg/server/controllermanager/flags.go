@@ -47,6 +47,9 @@ type Flags struct {
 	Autoscaler              AutoscalerFlags
 	Failover                FailoverFlags
 
+	// AgentRBACGenerator serves clients that make their agent's rights themselves.
+	AgentRBACGenerator bool
+
 	FederatedResourceQuotaSyncPeriod time.Duration
 	GracefulEvictionTimeout          time.Duration
 
@@ -164,6 +167,7 @@ func (f *Flags) AddFlags(sets *cliflag.NamedFlagSets, gate featuregate.MutableFe
 	f.addConcurrencyFlags(generic)
 	f.addAutoscalerFlags(generic)
 	f.addFailoverFlags(generic, sets.FlagSet(clusterFailoverSet))
+	generic.BoolVar(&f.AgentRBACGenerator, "enable-agent-rbac-generator", f.AgentRBACGenerator, "Give the holder of a classic bootstrap token a certificate with which it may do everything, so that register of an earlier version can make the rights of its agent. Without it this controller manager makes them, and register needs no such certificate.")
 	generic.DurationVar(&f.ResyncPeriod, "resync-period", f.ResyncPeriod, "How often all objects are reconciled although nothing has changed. 0 means never.")
 	generic.DurationVar(&f.FederatedResourceQuotaSyncPeriod, "federated-resource-quota-sync-period", f.FederatedResourceQuotaSyncPeriod, "How often the usage of FederatedResourceQuotas is counted anew.")
 	f.Logs.AddFlags(sets.FlagSet(flags.LogsSet))

@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/karmadactl/karmadactl/pkg/controllers/agentcsrapproving"
+	"github.com/karmadactl/karmadactl/pkg/controllers/agentrights"
 	"github.com/karmadactl/karmadactl/pkg/controllers/cluster"
 	"github.com/karmadactl/karmadactl/pkg/features"
 	"github.com/karmadactl/karmadactl/pkg/member"
@@ -77,6 +79,13 @@ func secrets(cached client.Client, live client.Reader) member.Secrets {
 // rateLimiter returns the limiter of one controller's queue.
 func (s *setting) rateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return flags.NewRateLimiter[reconcile.Request](s.flags.RateLimiter, s.gate.Enabled(features.ControllerPriorityQueue))
+}
+
+func setupAgentCSRApproving(mgr manager.Manager, s *setting) error {
+	return errors.Join(
+		agentcsrapproving.Setup(mgr, agentcsrapproving.Options{AllowRBACGenerator: s.flags.AgentRBACGenerator}),
+		agentrights.Setup(mgr),
+	)
 }
 
 func setupCluster(mgr manager.Manager, s *setting) error {
