@@ -37,6 +37,9 @@ var namespaces []byte
 //go:embed manifests/rbac.yaml
 var rbac []byte
 
+//go:embed manifests/admission.yaml
+var admission []byte
+
 const (
 	// fieldManager owns what is applied here.
 	fieldManager = "karmadactl-init"
@@ -54,9 +57,17 @@ var installedGroups = [...]string{"policy.karmada.io", "work.karmada.io", "confi
 // Namespaces returns the namespaces of the control plane.
 func Namespaces() ([]*unstructured.Unstructured, error) { return decode(namespaces) }
 
-// RBAC returns the access rules of the control plane (spec: behaviour/11 11.6, behaviour/15 15.4). The role
-// system:karmada:agent-rbac-generator is not among them: with it the holder of a bootstrap token could become admin.
-func RBAC() ([]*unstructured.Unstructured, error) { return decode(rbac) }
+// RBAC returns the access rules of the control plane (spec: behaviour/11 11.6, behaviour/15 15.4), and the admission
+// policies that say of agents and of bootstrap tokens what roles cannot. The role system:karmada:agent-rbac-generator is
+// not among them: with it the holder of a bootstrap token could become admin.
+func RBAC() ([]*unstructured.Unstructured, error) {
+	roles, err := decode(rbac)
+	if err != nil {
+		return nil, err
+	}
+	policies, err := decode(admission)
+	return append(roles, policies...), err
+}
 
 // CRDs returns the definitions of the API types that this version installs.
 func CRDs() ([]*unstructured.Unstructured, error) {
@@ -110,8 +121,9 @@ func resourceOf(u *unstructured.Unstructured) (schema.GroupVersionResource, erro
 		"Namespace": "namespaces", "ConfigMap": "configmaps",
 		"ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings",
 		"Role": "roles", "RoleBinding": "rolebindings",
-		"CustomResourceDefinition": "customresourcedefinitions",
-		"Service":                  "services", "APIService": "apiservices",
+		"CustomResourceDefinition":  "customresourcedefinitions",
+		"ValidatingAdmissionPolicy": "validatingadmissionpolicies", "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
+		"Service": "services", "APIService": "apiservices",
 	}[gvk.Kind]
 	if !ok {
 		return schema.GroupVersionResource{}, fmt.Errorf("kind %s is not one of the bootstrap objects", gvk.Kind)

@@ -2,12 +2,14 @@ package bootstrap
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +21,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/karmadactl/karmadactl/pkg/apis/crds"
+	"github.com/karmadactl/karmadactl/pkg/registration"
 )
 
 func must[T any](t *testing.T, value T, err error) T {
@@ -140,6 +143,9 @@ func readRBAC(t *testing.T) rules {
 		}
 	}
 	for _, u := range must(t, objects, err) {
+		if u.GroupVersionKind().Group == admissionregistrationv1.GroupName {
+			continue // TestAdmission
+		}
 		if u.GetAPIVersion() != rbacv1.SchemeGroupVersion.String() {
 			t.Errorf("%s %s is of %s", u.GetKind(), id(u), u.GetAPIVersion())
 		}
@@ -208,6 +214,8 @@ func TestRBAC(t *testing.T) {
 			"kube-public/system:karmada:bootstrap-signer-clusterinfo":   {rule("", []string{"configmaps"}, []string{"get"}, "cluster-info")},
 			"system:karmada:certificatesigningrequest:autoapprover":     {rule("certificates.k8s.io", []string{"certificatesigningrequests/clusteragent"}, create)},
 			"system:karmada:certificatesigningrequest:selfautoapprover": {rule("certificates.k8s.io", []string{"certificatesigningrequests/selfclusteragent"}, create)},
+			// Not in the contract, whose tokens are all of the classic kind. No list: others' requests are not theirs.
+			"system:karmada:agent-named-bootstrapper": {rule("certificates.k8s.io", []string{"certificatesigningrequests"}, []string{"create", "get"})},
 		},
 		metadata: map[string][2]map[string]string{},
 		bindings: map[string]binding{
@@ -216,6 +224,8 @@ func TestRBAC(t *testing.T) {
 			"system:karmada:agent-bootstrap":                          {"ClusterRole system:node-bootstrapper", []string{"Group system:bootstrappers:karmada:default-cluster-token"}},
 			"system:karmada:agent-autoapprove-bootstrap":              {"ClusterRole system:karmada:certificatesigningrequest:autoapprover", []string{"Group system:bootstrappers:karmada:default-cluster-token"}},
 			"system:karmada:agent-autoapprove-certificate-rotation":   {"ClusterRole system:karmada:certificatesigningrequest:selfautoapprover", []string{"Group system:karmada:agents"}},
+			"system:karmada:agent-named-bootstrap":                    {"ClusterRole system:karmada:agent-named-bootstrapper", []string{"Group system:bootstrappers:karmada:named-cluster-token"}},
+			"system:karmada:agent-autoapprove-named-bootstrap":        {"ClusterRole system:karmada:certificatesigningrequest:autoapprover", []string{"Group system:bootstrappers:karmada:named-cluster-token"}},
 			// Not in the contract, where every component is system:admin. Here each has a name of its own and this group.
 			"cluster-admin:karmada": {"ClusterRole cluster-admin", []string{"Group system:karmada"}},
 		},
@@ -263,6 +273,65 @@ func TestNobodyUntrustedIsAdmin(t *testing.T) {
 					t.Errorf("%s gives a wildcard to %s: %v", name, subject, rule)
 				}
 			}
+		}
+	}
+}
+
+// The prefixes whose length the policies count on, and who they are about.
+func TestAdmission(t *testing.T) {
+	agents := map[string]string{} // policy to its first resource
+	bound := map[string]bool{}
+	objects, err := RBAC()
+	for _, u := range must(t, objects, err) {
+		switch u.GetKind() {
+		case "ValidatingAdmissionPolicyBinding":
+			var b admissionregistrationv1.ValidatingAdmissionPolicyBinding
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, &b, true); err != nil {
+				t.Errorf("%s: %v", u.GetName(), err)
+			}
+			if _, known := agents[b.Spec.PolicyName]; !known || !slices.Equal(b.Spec.ValidationActions, []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}) || b.Spec.MatchResources != nil {
+				t.Errorf("%s has to make a policy before it count everywhere", b.Name)
+			}
+			bound[b.Spec.PolicyName] = true
+		case "ValidatingAdmissionPolicy":
+			var p admissionregistrationv1.ValidatingAdmissionPolicy
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, &p, true); err != nil {
+				t.Errorf("%s: %v", u.GetName(), err)
+				continue
+			}
+			agents[p.Name] = p.Spec.MatchConstraints.ResourceRules[0].Resources[0]
+			if p.Spec.FailurePolicy == nil || *p.Spec.FailurePolicy != admissionregistrationv1.Fail {
+				t.Errorf("%s: what cannot be judged has to be refused", p.Name)
+			}
+			for _, c := range p.Spec.MatchConditions {
+				if !strings.HasPrefix(c.Expression, "has(request.userInfo.groups) && ") || !strings.Contains(c.Expression, registration.AgentGroup) && !strings.Contains(c.Expression, "'system:bootstrappers:karmada:'") {
+					t.Errorf("%s: condition %s: it has to let everybody else through, also those without groups", p.Name, c.Expression)
+				}
+			}
+			for _, v := range p.Spec.Variables {
+				for _, prefix := range []string{registration.AgentUserPrefix, registration.ClusterTokenGroupPrefix} {
+					if strings.Contains(v.Expression, "startsWith('"+prefix+"')") && !strings.Contains(v.Expression, fmt.Sprintf("substring(%d)", len(prefix))) {
+						t.Errorf("%s: variable %s cuts off something other than %s", p.Name, v.Name, prefix)
+					}
+				}
+			}
+			for _, v := range p.Spec.Validations {
+				if v.Reason == nil || *v.Reason != metav1.StatusReasonForbidden || v.Message == "" && v.MessageExpression == "" {
+					t.Errorf("%s: whoever is refused has to be told why: %s", p.Name, v.Expression)
+				}
+			}
+		}
+	}
+	want := map[string]string{
+		"agent-secrets.karmada.io": "secrets", "agent-leases.karmada.io": "leases", "agent-events.karmada.io": "events", "agent-works.karmada.io": "works",
+		"agent-certificates.karmada.io": "certificatesigningrequests", "bootstrap-certificates.karmada.io": "certificatesigningrequests",
+	}
+	if diff := cmp.Diff(want, agents); diff != "" {
+		t.Errorf("policies (-want +got):\n%s", diff)
+	}
+	for name := range want {
+		if !bound[name] {
+			t.Errorf("policy %s counts nowhere", name)
 		}
 	}
 }
