@@ -1,6 +1,6 @@
 package factory
 
-// A Reason tells apart why a control plane cannot be used.
+// A Reason tells apart why a control plane or a member cannot be used.
 type Reason string
 
 const (
@@ -22,12 +22,18 @@ const (
 	ServerCertificateExpired Reason = "ServerCertificateExpired"
 	// ClientCertificateExpired: the certificate in the kubeconfig is not valid now.
 	ClientCertificateExpired Reason = "ClientCertificateExpired"
+	// Unauthorized: the server refuses the credentials in the kubeconfig.
+	Unauthorized Reason = "Unauthorized"
+	// CredentialsUnavailable: what the kubeconfig names to get credentials from fails.
+	CredentialsUnavailable Reason = "CredentialsUnavailable"
+	// NotKubernetes: what answers is no API server.
+	NotKubernetes Reason = "NotKubernetes"
 	// NotKarmada: the server answers, but serves no karmada API.
 	NotKarmada Reason = "NotKarmada"
 )
 
-// An Error says, in one line, why the control plane cannot be used and what
-// to do about it.
+// An Error says, in one line, why the control plane or a member cannot be used
+// and what to do about it.
 type Error struct {
 	Reason Reason
 	text   string

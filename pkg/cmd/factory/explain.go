@@ -8,17 +8,36 @@ import (
 )
 
 // Explain returns the error to show for a command that ended with err: one
-// that says why the control plane cannot be used when that is the reason, err
-// itself otherwise. Only the way to an error pays for it.
+// that says why the control plane, or a member, cannot be used when that is the
+// reason, err itself otherwise. Only the way to an error pays for it.
 func (f *Factory) Explain(err error) error {
 	if err == nil {
 		return nil
+	}
+	// A member comes first: a command looks at one when the control plane has
+	// answered.
+	for _, m := range f.members {
+		if last := m.conn.lastFailure(); last.explained != nil && isAbout(err, last) {
+			return last.explained
+		}
 	}
 	if last := f.conn.lastFailure(); last.explained != nil && isAbout(err, last) {
 		return last.explained
 	}
 	if e := f.conn.explainMissing(err); e != nil {
 		return e
+	}
+	return Plain(err)
+}
+
+// Plain returns the explanation that the way to a server gave when that is why
+// err happened: it says all there is to say, and the words of the request
+// around it would hide it. Words that a command put around an explanation stay.
+func Plain(err error) error {
+	var request *url.Error
+	var known *Error
+	if errors.As(err, &request) && errors.As(request.Err, &known) {
+		return known
 	}
 	return err
 }
@@ -31,12 +50,38 @@ func isAbout(err error, last failure) bool {
 		return false // explained already, and perhaps wrapped with more
 	}
 	text := err.Error()
-	if last.raw == nil {
+	switch {
+	case last.explained.Reason == NotKubernetes:
+		return true // whatever was made of a page
+	case last.raw == nil:
 		return strings.Contains(text, "Unauthorized") || strings.Contains(text, "You must be logged in")
 	}
 	var transport *url.Error
-	return errors.As(err, &transport) || strings.Contains(text, last.raw.Error()) ||
-		strings.HasPrefix(text, "The connection to the server")
+	if errors.As(err, &transport) {
+		return isBelow(transport.URL, last.url)
+	}
+	return strings.Contains(text, last.raw.Error()) || strings.HasPrefix(text, "The connection to the server")
+}
+
+// isBelow tells whether a request was one to that server, whose address may
+// lack a scheme.
+func isBelow(request, server string) bool {
+	_, address, ok := strings.Cut(server, "://")
+	if !ok {
+		address = server
+	}
+	_, request, _ = strings.Cut(request, "://")
+	rest, ok := strings.CutPrefix(withoutUserInfo(request), strings.TrimSuffix(address, "/"))
+	return ok && (rest == "" || strings.ContainsAny(rest[:1], "/?"))
+}
+
+// withoutUserInfo takes off what may stand before a host.
+func withoutUserInfo(address string) string {
+	host, path, _ := strings.Cut(address, "/")
+	if _, after, ok := strings.Cut(host, "@"); ok {
+		host = after
+	}
+	return host + "/" + path
 }
 
 // explainMissing adds to "the server does not know that" that it is no

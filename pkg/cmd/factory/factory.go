@@ -59,6 +59,8 @@ type Options struct {
 type Factory struct {
 	cmdutil.Factory
 	conn *connection
+	// members are the other ends that the command has asked for.
+	members []*Member
 }
 
 var _ genericclioptions.RESTClientGetter = (*Factory)(nil)
@@ -67,6 +69,7 @@ var _ genericclioptions.RESTClientGetter = (*Factory)(nil)
 func New(o Options) *Factory {
 	c := &connection{
 		opts: o,
+		end:  controlPlane(o.Program),
 		home: clientcmd.RecommendedHomeFile,
 		warnings: rest.NewWarningWriter(o.ErrOut, rest.WarningWriterOptions{
 			Deduplicate: true,
@@ -104,11 +107,13 @@ func (f *Factory) LimitTime(d time.Duration) {
 // context, one server.
 type connection struct {
 	opts     Options
+	end      end
 	warnings rest.WarningHandler
 	home     string // the user's own kubeconfig
 
 	kubeconfig string
 	context    string
+	prefer     string // the context to take before the current one
 	namespace  string
 	timeout    time.Duration
 

@@ -1,6 +1,7 @@
 package factory
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,6 +29,7 @@ type source struct {
 	// nothing at all, it is empty.
 	config  clientcmdapi.Config
 	context string
+	end     end
 	// none says that nothing was found, inCluster that the pod's own service
 	// account is used.
 	none      *Error
@@ -54,7 +57,7 @@ func (c *connection) load() (*source, error) {
 		return c.read([]string{c.kubeconfig}, &clientcmd.ClientConfigLoadingRules{ExplicitPath: c.kubeconfig})
 	}
 
-	looked := []string{"--kubeconfig (not given)"}
+	looked := []string{c.end.kubeconfigFlag + " (not given)"}
 	named := filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
 	if named = slices.DeleteFunc(named, isEmpty); len(named) > 0 {
 		if files := existing(named); len(files) > 0 {
@@ -71,14 +74,13 @@ func (c *connection) load() (*source, error) {
 		}
 	}
 	if inPod() {
-		return &source{rules: &clientcmd.ClientConfigLoadingRules{}, inCluster: true}, nil
+		return &source{rules: &clientcmd.ClientConfigLoadingRules{}, inCluster: true, end: c.end}, nil
 	}
 	looked = append(looked, "the service account of a pod (this is none)")
 
-	return &source{rules: &clientcmd.ClientConfigLoadingRules{}, none: &Error{
+	return &source{rules: &clientcmd.ClientConfigLoadingRules{}, end: c.end, none: &Error{
 		Reason: NoKubeconfig,
-		text: fmt.Sprintf("no kubeconfig found, looked at %s; pass --kubeconfig FILE, or create a control plane on this host with %q",
-			strings.Join(looked, ", "), c.opts.Program+" init"),
+		text:   fmt.Sprintf("no kubeconfig %sfound, looked at %s; pass %s FILE%s", c.end.of(), strings.Join(looked, ", "), c.end.kubeconfigFlag, c.end.orElse),
 	}}, nil
 }
 
@@ -95,7 +97,10 @@ func (c *connection) wellKnown() []string {
 
 // read loads what rules name and checks that a context can be chosen.
 func (c *connection) read(files []string, rules *clientcmd.ClientConfigLoadingRules) (*source, error) {
-	s := &source{rules: rules, files: files}
+	s := &source{rules: rules, files: files, end: c.end}
+	if err := c.checkSizes(files); err != nil {
+		return nil, err
+	}
 	config, err := rules.Load()
 	if err != nil {
 		return nil, c.diagnose(s, err)
@@ -107,6 +112,9 @@ func (c *connection) read(files []string, rules *clientcmd.ClientConfigLoadingRu
 		return nil, c.diagnose(s, errors.New("no cluster and no context in it"))
 	}
 	s.context = config.CurrentContext
+	if _, ok := config.Contexts[c.prefer]; ok && c.prefer != "" {
+		s.context = c.prefer
+	}
 	if c.context != "" {
 		s.context = c.context
 	}
@@ -118,9 +126,9 @@ func (c *connection) read(files []string, rules *clientcmd.ClientConfigLoadingRu
 	if len(known) > 0 {
 		has = "has: " + strings.Join(known, ", ")
 	}
-	text := fmt.Sprintf("context %q does not exist in kubeconfig %s, which %s; choose one with --karmada-context", s.context, s.name(), has)
+	text := fmt.Sprintf("context %q does not exist in kubeconfig %s, which %s; choose one with %s", s.context, s.name(), has, c.end.contextFlag)
 	if s.context == "" {
-		text = fmt.Sprintf("kubeconfig %s has no current context, it %s; choose one with --karmada-context", s.name(), has)
+		text = fmt.Sprintf("kubeconfig %s has no current context, it %s; choose one with %s", s.name(), has, c.end.contextFlag)
 	}
 	return nil, &Error{Reason: ContextMissing, text: text}
 }
@@ -128,7 +136,7 @@ func (c *connection) read(files []string, rules *clientcmd.ClientConfigLoadingRu
 // diagnose says which file of s is bad and how. The loader's own words, err,
 // are kept for what is none of the known ways.
 func (c *connection) diagnose(s *source, err error) *Error {
-	const next = "; restore it, or pass another with --kubeconfig"
+	next := "; restore it, or pass another with " + c.end.kubeconfigFlag
 	for _, file := range s.files {
 		content, readErr := os.ReadFile(file)
 		if readErr != nil {
@@ -139,6 +147,8 @@ func (c *connection) diagnose(s *source, err error) *Error {
 		}
 		config, loadErr := clientcmd.Load(content)
 		switch {
+		case loadErr != nil && isBinary(content):
+			return &Error{Reason: KubeconfigInvalid, cause: err, text: fmt.Sprintf("kubeconfig %s is a binary file%s", file, next)}
 		case runtime.IsNotRegisteredError(loadErr):
 			return &Error{Reason: KubeconfigInvalid, cause: err,
 				text: fmt.Sprintf("kubeconfig %s is not a kubeconfig: it holds an object of another kind%s", file, next)}
@@ -154,14 +164,39 @@ func (c *connection) diagnose(s *source, err error) *Error {
 }
 
 func (c *connection) unreadable(file string, err error) *Error {
-	why, next := oneLine(err), "pass a file that you may read with --kubeconfig"
+	why, next := oneLine(err), "pass a file that you may read with "+c.end.kubeconfigFlag
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		why, next = "no such file", "pass one that exists with --kubeconfig, or unset it to use the default"
+		why, next = "no such file", "pass one that exists with "+c.end.kubeconfigFlag+c.end.orDefault
 	case errors.Is(err, fs.ErrPermission):
-		why, next = "permission denied", "run as its owner, or pass another with --kubeconfig"
+		why, next = "permission denied", "run as its owner, or pass another with "+c.end.kubeconfigFlag
 	}
 	return &Error{Reason: KubeconfigUnreadable, cause: err, text: fmt.Sprintf("kubeconfig %s cannot be read: %s; %s", file, why, next)}
+}
+
+// maxSize is more than any kubeconfig needs, and what is read without harm.
+const maxSize = 8 << 20
+
+// checkSizes refuses what is no file, or too much of one, before it is read.
+func (c *connection) checkSizes(files []string) error {
+	for _, file := range files {
+		info, err := os.Stat(file)
+		switch {
+		case err != nil:
+			return c.unreadable(file, err)
+		case info.IsDir():
+			return &Error{Reason: KubeconfigInvalid, text: fmt.Sprintf("kubeconfig %s is a directory; pass a file with %s", file, c.end.kubeconfigFlag)}
+		case info.Size() > maxSize:
+			return &Error{Reason: KubeconfigInvalid, text: fmt.Sprintf("kubeconfig %s is not a kubeconfig: it has %d MiB, and none has more than %d; pass another with %s",
+				file, info.Size()>>20, maxSize>>20, c.end.kubeconfigFlag)}
+		}
+	}
+	return nil
+}
+
+// isBinary reports whether a file holds something else than text.
+func isBinary(content []byte) bool {
+	return bytes.IndexByte(content, 0) >= 0 || !utf8.Valid(content)
 }
 
 func isEmpty(s string) bool { return s == "" }
@@ -262,7 +297,7 @@ func (s *source) unusable(err error) error {
 		return fmt.Errorf("use the service account of this pod: %w", err)
 	}
 	return &Error{Reason: KubeconfigInvalid, cause: err, text: fmt.Sprintf(
-		"context %q of kubeconfig %s cannot be used: %s; correct it, or choose another with --karmada-context", s.context, s.name(), oneLine(err))}
+		"context %q of kubeconfig %s cannot be used: %s; correct it, or choose another with %s", s.context, s.name(), oneLine(err), s.end.contextFlag)}
 }
 
 // of is client-go's own view of s, with the flags laid over it.

@@ -8,9 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -27,18 +30,21 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // is one that did not.
 type failure struct {
 	raw       error // what the transport said
+	url       string
 	explained *Error
 }
 
 // server is what an error says about the other end.
 type server struct {
-	url        string
+	url string
+	// via is the proxy in between, "" none.
+	via        string
 	clientCert func() *x509.Certificate
 }
 
 func describe(cfg *rest.Config) server {
 	data, file := cfg.CertData, cfg.CertFile
-	return server{url: cfg.Host, clientCert: func() *x509.Certificate {
+	return server{url: withoutUser(cfg.Host), via: proxyOf(cfg), clientCert: func() *x509.Certificate {
 		if len(data) == 0 && file != "" {
 			data, _ = os.ReadFile(file) // without it there is one explanation less
 		}
@@ -54,6 +60,33 @@ func describe(cfg *rest.Config) server {
 	}}
 }
 
+// withoutUser takes a password out of an address, if there is one.
+func withoutUser(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil {
+		return address
+	}
+	u.User = nil
+	return u.String()
+}
+
+// proxyOf returns the proxy that the kubeconfig, or else the environment, puts in between.
+func proxyOf(cfg *rest.Config) string {
+	u, err := url.Parse(cfg.Host)
+	if err != nil {
+		return ""
+	}
+	find := cfg.Proxy
+	if find == nil {
+		find = http.ProxyFromEnvironment
+	}
+	proxy, err := find(&http.Request{URL: u})
+	if err != nil || proxy == nil {
+		return ""
+	}
+	return withoutUser(proxy.String())
+}
+
 // watchFailures remembers how the last request went. The errors themselves are
 // passed on as they are: client-go decides by them what to try again.
 func (c *connection) watchFailures(s server) func(http.RoundTripper) http.RoundTripper {
@@ -65,11 +98,11 @@ func (c *connection) watchFailures(s server) func(http.RoundTripper) http.RoundT
 			case errors.Is(err, context.Canceled):
 				// The command gave up by itself.
 			case err != nil:
-				last = failure{raw: asClient(err), explained: c.explain(s, err)}
+				last = failure{raw: asClient(err), url: s.url, explained: c.explain(s, err)}
+			case isPage(resp):
+				last = failure{explained: c.explainPage(s, resp)}
 			case resp.StatusCode == http.StatusUnauthorized:
-				if e := c.explainUnauthorized(s); e != nil {
-					last = failure{explained: e}
-				}
+				last = failure{explained: c.explainUnauthorized(s)}
 			}
 			c.mu.Lock()
 			c.last = last
@@ -153,20 +186,25 @@ func (c *connection) explain(s server, err error) *Error {
 		dns       *net.DNSError
 		netErr    net.Error
 		record    tls.RecordHeaderError
+		op        *net.OpError
 	)
+	name := c.end.server(s.url)
 	switch {
 	case asValue(err, &unknownCA):
-		return as(WrongCA, "the certificate of %s is not signed by the CA that %s trusts; it belongs to another control plane, or is older than this one: use the kubeconfig that init of this control plane wrote",
-			s.url, c.from())
+		return as(WrongCA, "the certificate of %s is not signed by the CA that %s trusts; it belongs to another %s, or is older than this one: %s",
+			name, c.from(), c.end.kind, c.end.newKubeconfig)
 	case asValue(err, &invalid) && invalid.Reason == x509.Expired:
-		return as(ServerCertificateExpired, "the certificate of %s is not valid now (%s); check the clock of this host, or renew the control plane's certificates",
-			s.url, validity(invalid.Cert))
+		return as(ServerCertificateExpired, "the certificate of %s is not valid now (%s); check the clock of this host, or renew the %s's certificates",
+			name, validity(invalid.Cert), c.end.kind)
 	case asValue(err, &host):
-		return as(WrongHost, "the certificate of %s is not for that address (%s); use an address that it names, or add this one with init's --cert-external-ip or --cert-external-dns",
-			s.url, oneLine(host))
+		return as(WrongHost, "the certificate of %s is not for that address (%s); use an address that it names%s",
+			name, oneLine(host), c.end.addAddress)
+	case strings.Contains(err.Error(), "getting credentials: "):
+		return as(CredentialsUnavailable, "the credentials of %s cannot be had: %s; run its credential plugin by itself, or pass another kubeconfig with %s",
+			c.from(), oneLine(err), c.end.kubeconfigFlag)
 	}
 
-	why := oneLine(err)
+	why, to := oneLine(err), "the address is right"
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		why = "connection refused"
@@ -179,22 +217,46 @@ func (c *connection) explain(s server, err error) *Error {
 	case errors.As(err, &netErr) && netErr.Timeout():
 		why = "no answer in time"
 	}
-	return as(Unreachable, "cannot reach the control plane at %s (%s): %s; check that it runs (on its own host: %q) and that the address is right",
-		s.url, c.from(), why, c.opts.Program+" status")
+	if s.via != "" {
+		// Only a failure of the proxy itself is known to be one.
+		if errors.As(err, &op) && op.Op == "proxyconnect" {
+			why = "its proxy " + s.via + ": " + why
+		} else {
+			why += " (through its proxy " + s.via + ")"
+		}
+		to = "the addresses of both are right"
+	}
+	return as(Unreachable, "cannot reach the %s at %s (%s): %s; check that it runs%s and that %s",
+		c.end.noun, s.url, c.from(), why, c.end.howToCheck, to)
 }
 
-// explainUnauthorized finds the reason that the client can see for itself.
+// isPage reports whether an answer is one for people, which no API server gives.
+func isPage(resp *http.Response) bool {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return err == nil && kind == "text/html"
+}
+
+func (c *connection) explainPage(s server, resp *http.Response) *Error {
+	between := ""
+	if resp.StatusCode >= http.StatusInternalServerError {
+		between = ", as a load balancer or proxy without a server behind it does"
+	}
+	return &Error{Reason: NotKubernetes, text: fmt.Sprintf(
+		"%s (%s) answers %q with a web page, and not as a Kubernetes API server%s; check that the address is right",
+		c.end.server(s.url), c.from(), resp.Status, between)}
+}
+
+// explainUnauthorized says whose credentials were refused, and the reason if the client can see it for itself.
 func (c *connection) explainUnauthorized(s server) *Error {
 	cert := s.clientCert()
-	if cert == nil {
-		return nil
+	if now := time.Now(); cert != nil && (now.Before(cert.NotBefore) || now.After(cert.NotAfter)) {
+		return &Error{Reason: ClientCertificateExpired, text: fmt.Sprintf(
+			"%s refuses the client certificate of %s: it is not valid now (%s); check the clock of this host, or get a new kubeconfig from the %s's administrator",
+			c.end.server(s.url), c.from(), validity(cert), c.end.kind)}
 	}
-	if now := time.Now(); !now.Before(cert.NotBefore) && !now.After(cert.NotAfter) {
-		return nil
-	}
-	return &Error{Reason: ClientCertificateExpired, text: fmt.Sprintf(
-		"%s refuses the client certificate of %s: it is not valid now (%s); check the clock of this host, or get a new kubeconfig from the control plane's administrator",
-		s.url, c.from(), validity(cert))}
+	return &Error{Reason: Unauthorized, text: fmt.Sprintf(
+		"%s refuses the credentials of %s (Unauthorized): they have expired, were withdrawn, or are for another server; get a new kubeconfig from the %s's administrator",
+		c.end.server(s.url), c.from(), c.end.kind)}
 }
 
 func validity(cert *x509.Certificate) string {

@@ -168,7 +168,7 @@ func discover(c *factory.Factory) (*registration.Discovery, error) {
 			return nil, clientErr
 		}
 		if _, askErr := client.ServerVersion(); askErr != nil {
-			return nil, plain(fmt.Errorf("reach the control plane: %w", askErr))
+			return nil, factory.Plain(fmt.Errorf("reach the control plane: %w", askErr))
 		}
 		return nil, fmt.Errorf("%w, so that a member could not recognise the control plane at %s: use the kubeconfig that init wrote, or leave --print-register-command out", err, cfg.Host)
 	}
@@ -182,7 +182,7 @@ func discover(c *factory.Factory) (*registration.Discovery, error) {
 func (o *CreateOptions) Run(ctx context.Context) error {
 	t, err := o.Creator.Create(ctx, o.Request)
 	if err != nil {
-		return plain(err) // says already what was tried
+		return factory.Plain(err) // says already what was tried
 	}
 	v, line := viewOf(t, time.Now()), t.Value()
 	v.Token = t.Value()

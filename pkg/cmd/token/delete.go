@@ -103,7 +103,7 @@ func (o *DeleteOptions) Run(ctx context.Context) error {
 	var errs []error
 	for _, id := range o.IDs {
 		if err := o.Deleter.Delete(ctx, id); err != nil {
-			errs = append(errs, plain(err))
+			errs = append(errs, factory.Plain(err))
 			continue
 		}
 		if _, err := fmt.Fprintf(o.Out, "bootstrap token %q deleted\n", id); err != nil {

@@ -101,7 +101,7 @@ func (f *ListFlags) ToOptions(c *factory.Factory, s genericiooptions.IOStreams) 
 func (o *ListOptions) Run(ctx context.Context) error {
 	list, broken, err := o.Lister.List(ctx)
 	if err != nil {
-		return plain(err) // says already what was tried
+		return factory.Plain(err) // says already what was tried
 	}
 	for _, problem := range broken {
 		if _, err := fmt.Fprintf(o.ErrOut, "left out: %v\n", problem); err != nil {

@@ -65,16 +65,6 @@ func tokens(f *factory.Factory, opts ...registration.TokensOption) (*registratio
 	return registration.NewTokens(client.CoreV1(), opts...), nil
 }
 
-// plain returns the factory's own explanation when that is why err happened: it says all there is to say, and the words
-// of the request around it would hide it.
-func plain(err error) error {
-	var known *factory.Error
-	if errors.As(err, &known) {
-		return known
-	}
-	return err
-}
-
 // A view is what programs are told about a token.
 type view struct {
 	// Token is the whole of it. Only create has it: whoever lists needs to know which there are, not to hold them.
