@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +18,10 @@ import (
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/names"
 )
+
+// servedFor is how long clusters may take to be served: when the API server has
+// asked too early it asks again after 1, 2, 4… seconds.
+const servedFor = time.Minute
 
 // AggregatedAPI returns what makes kube-apiserver send requests for Clusters to the server on a port of this host: the
 // Service is a name of the host, since a Service cannot lead to a loopback address, and the APIService has the port
@@ -59,7 +64,7 @@ func WaitAvailable(ctx context.Context, c dynamic.Interface, documented openapi.
 	services := c.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
 	clusters := c.Resource(gv.WithResource(clusterv1alpha1.ResourceClusters))
 	var why error
-	err := wait.PollUntilContextTimeout(ctx, retryInterval/4, retryFor, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, retryInterval/4, servedFor, true, func(ctx context.Context) (bool, error) {
 		service, err := services.Get(ctx, gv.Version+"."+gv.Group, metav1.GetOptions{})
 		if err == nil {
 			err = notAvailable(service)

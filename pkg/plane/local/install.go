@@ -206,6 +206,11 @@ func (i *Installation) do(ctx context.Context, run *stepper) {
 		objects, err := bootstrap.Namespaces()
 		return applyObjects(ctx, client, err, objects...)
 	})
+	// First of all, since the server of clusters asks the API server whom it may answer.
+	run.step("access rules", func() (string, bool, error) {
+		objects, err := bootstrap.RBAC()
+		return applyObjects(ctx, client, err, objects...)
+	})
 	run.step("cluster API", func() (string, bool, error) {
 		objects, err := aggregatedAPI(i.Plane)
 		return applyObjects(ctx, client, err, objects...)
@@ -217,10 +222,6 @@ func (i *Installation) do(ctx context.Context, run *stepper) {
 			return "", false, err
 		}
 		return detail, changed, bootstrap.WaitEstablished(ctx, client, definitions)
-	})
-	run.step("access rules", func() (string, bool, error) {
-		objects, err := bootstrap.RBAC()
-		return applyObjects(ctx, client, err, objects...)
 	})
 	run.step("cluster-info", func() (string, bool, error) {
 		info, err := clusterInfo(i.Plane)
