@@ -22,22 +22,24 @@ type controller struct {
 	offByDefault bool
 	// gate, unless it is empty, must be on for the controller to run.
 	gate featuregate.Feature
-	// needs are the API groups that it watches.
-	needs []schema.GroupVersion
+	// needs are the kinds that it watches, apart from those of Kubernetes.
+	needs []schema.GroupVersionKind
 	// setup adds it to a manager; nil means that this version does not have it.
 	setup func(manager.Manager, *setting) error
 }
 
 // controllers is the table (spec: cli/components.md 1, behaviour/02 2.0).
 func controllers() []controller {
-	clusters := clusterv1alpha1.GroupVersion
-	works, bindings := workv1alpha1.GroupVersion, workv1alpha2.GroupVersion
+	clusters := clusterv1alpha1.GroupVersion.WithKind("Cluster")
+	works := workv1alpha1.GroupVersion.WithKind("Work")
+	bindings, clusterBindings := workv1alpha2.GroupVersion.WithKind("ResourceBinding"), workv1alpha2.GroupVersion.WithKind("ClusterResourceBinding")
+	kinds := func(all ...schema.GroupVersionKind) []schema.GroupVersionKind { return all }
 	return []controller{
-		{name: "agentcsrapproving", needs: []schema.GroupVersion{clusters}, setup: setupAgentCSRApproving},
+		{name: "agentcsrapproving", needs: kinds(clusters), setup: setupAgentCSRApproving},
 		{name: "applicationFailover"},
 		{name: "binding"},
 		{name: "bindingStatus"},
-		{name: "cluster", needs: []schema.GroupVersion{clusters, works, bindings}, setup: setupCluster},
+		{name: "cluster", needs: kinds(clusters, works, bindings, clusterBindings), setup: setupCluster},
 		{name: "clusterStatus"},
 		{name: "clustertaintpolicy", gate: features.Failover},
 		{name: "cronFederatedHorizontalPodAutoscaler"},
@@ -98,12 +100,12 @@ func planControllers(table []controller, enabled func(name string) bool, gate fe
 }
 
 // needs returns what the controllers that start watch, each once.
-func (p plan) needs() []schema.GroupVersion {
-	var all []schema.GroupVersion
+func (p plan) needs() []schema.GroupVersionKind {
+	var all []schema.GroupVersionKind
 	for _, c := range p.start {
-		for _, gv := range c.needs {
-			if !slices.Contains(all, gv) {
-				all = append(all, gv)
+		for _, kind := range c.needs {
+			if !slices.Contains(all, kind) {
+				all = append(all, kind)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package controllermanager
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,20 +22,29 @@ type server interface {
 	ServerResourcesForGroupVersion(gv string) (*metav1.APIResourceList, error)
 }
 
-// waitServed returns when all groups are served, or the error of ctx.
-func waitServed(ctx context.Context, s server, groups []schema.GroupVersion, log klog.Logger) error {
-	for _, gv := range groups {
+// waitServed returns when all kinds are served, or the error of ctx.
+func waitServed(ctx context.Context, s server, kinds []schema.GroupVersionKind, log klog.Logger) error {
+	for _, kind := range kinds {
 		looks := 0
 		err := wait.PollUntilContextCancel(ctx, servedInterval, true, func(context.Context) (bool, error) {
-			_, err := s.ServerResourcesForGroupVersion(gv.String())
-			if looks++; err != nil && looks%servedNotice == 0 {
-				log.Info("Waiting for the API server to serve what the controllers watch", "groupVersion", gv, "reason", err.Error())
+			served, err := isServed(s, kind)
+			if looks++; !served && looks%servedNotice == 0 {
+				log.Info("Waiting for the API server to serve what the controllers watch", "kind", kind.String(), "err", err)
 			}
-			return err == nil, nil
+			return served, nil
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// isServed asks for one kind: those of a group come one after the other.
+func isServed(s server, kind schema.GroupVersionKind) (bool, error) {
+	list, err := s.ServerResourcesForGroupVersion(kind.GroupVersion().String())
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind.Kind }), nil
 }
