@@ -92,11 +92,15 @@ func (e Endpoint) caBundle(own []byte) []byte {
 	return bytes.Join([][]byte{own, ca, nil}, []byte("\n"))
 }
 
-// explain adds to an error what only the kubeconfig can tell.
+// explain says about an error what only the kubeconfig can tell.
 func (e Endpoint) explain(err error) error {
 	var host x509.HostnameError
-	if e.ServerName != "" && errors.As(err, &host) {
+	var authority x509.UnknownAuthorityError
+	switch {
+	case errors.As(err, &host) && e.ServerName != "":
 		return fmt.Errorf("%w; with the kubeconfig's tls-server-name %s it would be right, but a Cluster has no place for that: use an address that the certificate is for", err, e.ServerName)
+	case errors.As(err, &authority) && len(e.CA) == 0:
+		return fmt.Errorf("%w; what the system of this host trusts, a control plane does not: put the CA of %s into the kubeconfig, as certificate-authority-data", err, e.URL)
 	}
 	return err
 }

@@ -258,7 +258,7 @@ func dropFinalizers(ctx context.Context, c client.Client, obj client.Object, whi
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("read %s: %w", w.describe(obj), err)
+			return fmt.Errorf("read %s: %w", w.Describe(obj), err)
 		}
 		left := slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), which)
 		if len(left) == len(obj.GetFinalizers()) {
@@ -266,7 +266,7 @@ func dropFinalizers(ctx context.Context, c client.Client, obj client.Object, whi
 		}
 		before, ok := obj.DeepCopyObject().(client.Object)
 		if !ok {
-			return fmt.Errorf("copy %s: it is no object", w.describe(obj))
+			return fmt.Errorf("copy %s: it is no object", w.Describe(obj))
 		}
 		obj.SetFinalizers(left)
 		err = c.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
@@ -274,8 +274,8 @@ func dropFinalizers(ctx context.Context, c client.Client, obj client.Object, whi
 		case err == nil, isAbsent(err):
 			return nil
 		case !isConflict(err):
-			return fmt.Errorf("take the finalizers off %s: %w", w.describe(obj), err)
+			return fmt.Errorf("take the finalizers off %s: %w", w.Describe(obj), err)
 		}
 	}
-	return fmt.Errorf("take the finalizers off %s: somebody else changes it all the time", w.describe(obj))
+	return fmt.Errorf("take the finalizers off %s: somebody else changes it all the time", w.Describe(obj))
 }

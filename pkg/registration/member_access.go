@@ -309,7 +309,7 @@ func (r *remover) find(ctx context.Context, obj client.Object) bool {
 	case isAbsent(err):
 		return false
 	case err != nil:
-		r.errs = append(r.errs, fmt.Errorf("read %s: %w", r.describe(obj), err))
+		r.errs = append(r.errs, fmt.Errorf("read %s: %w", r.Describe(obj), err))
 		return false
 	}
 	return obj.GetDeletionTimestamp().IsZero()
@@ -321,7 +321,7 @@ func (r *remover) removeSystem(ctx context.Context, obj client.Object) {
 		return
 	}
 	if !isSystem(obj) {
-		r.keep("%s stays: it has no label %s=%s, so it is somebody else's", r.describe(obj), names.SystemLabel, names.True)
+		r.keep("%s stays: it has no label %s=%s, so it is somebody else's", r.Describe(obj), names.SystemLabel, names.True)
 		return
 	}
 	if err := r.remove(ctx, obj); err != nil {
@@ -340,7 +340,7 @@ func (r *remover) removeAccount(ctx context.Context, namespace, name string) {
 				r.errs = append(r.errs, err)
 			}
 		} else {
-			r.keep("%s stays: it is not the token of a ServiceAccount", r.describe(secret))
+			r.keep("%s stays: it is not the token of a ServiceAccount", r.Describe(secret))
 		}
 	}
 	r.removeSystem(ctx, &corev1.ServiceAccount{ObjectMeta: meta})

@@ -157,7 +157,7 @@ func TestEnsureMemberAccessDryRun(t *testing.T) {
 	}
 	var got []string
 	for _, change := range w.Changes() {
-		got = append(got, string(change.Action)+" "+w.describe(change.Object))
+		got = append(got, string(change.Action)+" "+w.Describe(change.Object))
 	}
 	want := []string{
 		"create Namespace karmada-cluster",
@@ -189,7 +189,7 @@ func TestUndo(t *testing.T) {
 		&rbacv1.ClusterRoleBinding{ObjectMeta: named("", role)},
 	} {
 		if c.has(t, o) {
-			t.Errorf("%s is still there", w.describe(o))
+			t.Errorf("%s is still there", w.Describe(o))
 		}
 	}
 	if !c.has(t, there) {
@@ -286,12 +286,12 @@ func TestRemoveMemberAccess(t *testing.T) {
 			}
 			for _, o := range tc.gone {
 				if c.has(t, o) {
-					t.Errorf("%s is still there: %s", dry.describe(o), tc.reason)
+					t.Errorf("%s is still there: %s", dry.Describe(o), tc.reason)
 				}
 			}
 			for _, o := range tc.stays {
 				if !c.has(t, o) {
-					t.Errorf("%s is gone: %s", dry.describe(o), tc.reason)
+					t.Errorf("%s is gone: %s", dry.Describe(o), tc.reason)
 				}
 			}
 			if len(kept) != len(tc.kept) {

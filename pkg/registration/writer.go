@@ -76,7 +76,7 @@ func ensure[T client.Object](ctx context.Context, w *Writer, obj T, mutate func(
 			}
 			err = w.create(ctx, found)
 		case err != nil:
-			return found, fmt.Errorf("read %s: %w", w.describe(obj), err)
+			return found, fmt.Errorf("read %s: %w", w.Describe(obj), err)
 		default:
 			before := found.DeepCopyObject()
 			if err := mutate(found); err != nil {
@@ -102,7 +102,7 @@ func ensure[T client.Object](ctx context.Context, w *Writer, obj T, mutate func(
 func (w *Writer) create(ctx context.Context, obj client.Object) error {
 	if !w.dryRun {
 		if err := w.client.Create(ctx, obj); err != nil {
-			return fmt.Errorf("create %s: %w", w.describe(obj), err)
+			return fmt.Errorf("create %s: %w", w.Describe(obj), err)
 		}
 	}
 	w.note(Create, obj)
@@ -112,7 +112,7 @@ func (w *Writer) create(ctx context.Context, obj client.Object) error {
 func (w *Writer) update(ctx context.Context, obj client.Object) error {
 	if !w.dryRun {
 		if err := w.client.Update(ctx, obj); err != nil {
-			return fmt.Errorf("update %s: %w", w.describe(obj), err)
+			return fmt.Errorf("update %s: %w", w.Describe(obj), err)
 		}
 	}
 	w.note(Update, obj)
@@ -128,7 +128,7 @@ func (w *Writer) remove(ctx context.Context, obj client.Object) error {
 		}
 		err := w.client.Delete(ctx, obj, opts...)
 		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
-			return fmt.Errorf("delete %s: %w", w.describe(obj), err)
+			return fmt.Errorf("delete %s: %w", w.Describe(obj), err)
 		}
 	}
 	w.note(Delete, obj)
@@ -167,8 +167,8 @@ func (w *Writer) Undo(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// describe names an object for an error.
-func (w *Writer) describe(obj client.Object) string {
+// Describe names an object for people.
+func (w *Writer) Describe(obj client.Object) string {
 	name := obj.GetName()
 	if obj.GetNamespace() != "" {
 		name = obj.GetNamespace() + "/" + name

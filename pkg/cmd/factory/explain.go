@@ -17,12 +17,12 @@ func (f *Factory) Explain(err error) error {
 	// A member comes first: a command looks at one when the control plane has
 	// answered.
 	for _, m := range f.members {
-		if last := m.conn.lastFailure(); last.explained != nil && isAbout(err, last) {
-			return last.explained
+		if e := m.conn.explanationOf(err); e != nil {
+			return e
 		}
 	}
-	if last := f.conn.lastFailure(); last.explained != nil && isAbout(err, last) {
-		return last.explained
+	if e := f.conn.explanationOf(err); e != nil {
+		return e
 	}
 	if e := f.conn.explainMissing(err); e != nil {
 		return e

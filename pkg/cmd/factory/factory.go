@@ -125,8 +125,9 @@ type connection struct {
 	discovery     discovery.CachedDiscoveryInterface
 	discoveryErr  error
 
-	mu   sync.Mutex
-	last failure
+	mu      sync.Mutex
+	last    failure
+	earlier []failure
 }
 
 func (c *connection) ToRawKubeConfigLoader() clientcmd.ClientConfig {

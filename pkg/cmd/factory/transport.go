@@ -104,9 +104,7 @@ func (c *connection) watchFailures(s server) func(http.RoundTripper) http.RoundT
 			case resp.StatusCode == http.StatusUnauthorized:
 				last = failure{explained: c.explainUnauthorized(s)}
 			}
-			c.mu.Lock()
-			c.last = last
-			c.mu.Unlock()
+			c.remember(last)
 			return resp, err
 		})
 	}
@@ -150,10 +148,36 @@ func failFast(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-func (c *connection) lastFailure() failure {
+// someFailures is how many failures are remembered after another request has
+// succeeded: a command that failed may clean up before it says so.
+const someFailures = 16
+
+func (c *connection) remember(last failure) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.last
+	c.last = last
+	if last.raw != nil && len(c.earlier) < someFailures {
+		c.earlier = append(c.earlier, last)
+	}
+}
+
+// explanationOf returns why err happened, nil if not because of this server.
+func (c *connection) explanationOf(err error) *Error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last.explained != nil && isAbout(err, c.last) {
+		return c.last.explained
+	}
+	var transport *url.Error
+	if !errors.As(err, &transport) {
+		return nil
+	}
+	for _, f := range c.earlier {
+		if errors.Is(err, f.raw) && isAbout(err, f) {
+			return f.explained
+		}
+	}
+	return nil
 }
 
 // from names the kubeconfig and the context that led to the server.
