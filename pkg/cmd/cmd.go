@@ -18,19 +18,26 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubectl/pkg/util/templates"
 
+	"github.com/karmadactl/karmadactl/pkg/cmd/agentprocess"
 	"github.com/karmadactl/karmadactl/pkg/cmd/completion"
+	"github.com/karmadactl/karmadactl/pkg/cmd/cordon"
 	"github.com/karmadactl/karmadactl/pkg/cmd/deinit"
 	"github.com/karmadactl/karmadactl/pkg/cmd/factory"
 	"github.com/karmadactl/karmadactl/pkg/cmd/host"
 	"github.com/karmadactl/karmadactl/pkg/cmd/initcmd"
+	"github.com/karmadactl/karmadactl/pkg/cmd/join"
 	"github.com/karmadactl/karmadactl/pkg/cmd/kubectl"
 	"github.com/karmadactl/karmadactl/pkg/cmd/options"
 	"github.com/karmadactl/karmadactl/pkg/cmd/playground"
+	"github.com/karmadactl/karmadactl/pkg/cmd/register"
 	"github.com/karmadactl/karmadactl/pkg/cmd/start"
 	"github.com/karmadactl/karmadactl/pkg/cmd/status"
 	"github.com/karmadactl/karmadactl/pkg/cmd/stop"
 	"github.com/karmadactl/karmadactl/pkg/cmd/supervise"
+	"github.com/karmadactl/karmadactl/pkg/cmd/taint"
 	"github.com/karmadactl/karmadactl/pkg/cmd/token"
+	"github.com/karmadactl/karmadactl/pkg/cmd/unjoin"
+	"github.com/karmadactl/karmadactl/pkg/cmd/unregister"
 	"github.com/karmadactl/karmadactl/pkg/cmd/version"
 )
 
@@ -57,19 +64,27 @@ func (r root) groups() (templates.CommandGroups, error) {
 		errs = append(errs, err)
 		return cmds
 	}
-	tokens, err := token.NewCmd(r.factory, r.streams, r.program)
-	errs = append(errs, err)
+	// A constructor that adds completions can fail.
+	construct := func(newCmd func(*factory.Factory, genericiooptions.IOStreams, string) (*cobra.Command, error)) *cobra.Command {
+		cmd, err := newCmd(r.factory, r.streams, r.program)
+		errs = append(errs, err)
+		return cmd
+	}
 
 	groups := templates.CommandGroups{
 		{Message: "Basic Commands:", Commands: fromKubectl("explain", "get", "create", "delete", "edit")},
 		{Message: "Cluster Registration Commands:", Commands: []*cobra.Command{
 			initcmd.NewCmd(r.streams, r.program), deinit.NewCmd(r.streams, r.program),
-			tokens,
+			construct(join.NewCmd), construct(unjoin.NewCmd),
+			construct(token.NewCmd),
+			register.NewCmd(r.factory, r.streams, r.program), unregister.NewCmd(r.factory, r.streams, r.program),
 		}},
 		{Message: "Control Plane Commands:", Commands: []*cobra.Command{
 			start.NewCmd(r.streams, r.program), stop.NewCmd(r.streams, r.program), status.NewCmd(r.streams, r.program),
 		}},
-		{Message: "Cluster Management Commands:", Commands: []*cobra.Command{}},
+		{Message: "Cluster Management Commands:", Commands: []*cobra.Command{
+			construct(cordon.NewCordonCmd), construct(cordon.NewUncordonCmd), construct(taint.NewCmd),
+		}},
 		{Message: "Troubleshooting and Debugging Commands:", Commands: []*cobra.Command{}},
 		{Message: "Advanced Commands:", Commands: fromKubectl("apply", "patch")},
 		{Message: "Settings Commands:", Commands: append(
@@ -91,6 +106,7 @@ func (r root) ungrouped() []*cobra.Command {
 		version.NewCmd(r.streams, r.program),
 		options.NewCmd(r.streams, r.program),
 		supervise.NewCmd(),
+		agentprocess.NewCmd(),
 	}
 }
 

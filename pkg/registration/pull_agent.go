@@ -2,7 +2,9 @@ package registration
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,7 +34,8 @@ func PullEntry(e Entry, report []string) Entry {
 // RegisterPull enters the cluster of an agent at the control plane, with the rights that an agent has: what is reported is
 // made in the member, handed to the control plane, and then the Cluster is made or brought up to date (spec: behaviour/11
 // 11.1). It can be repeated, and writes nothing that is right. A name or an ID that is another cluster's is a *TakenError,
-// or the server's refusal: an agent cannot list the Clusters.
+// or the server's refusal: an agent cannot list the Clusters. A Cluster that is being removed is returned as it is: its
+// agent has to take away what it put there, until it is gone.
 func RegisterPull(ctx context.Context, member Member, controlPlane client.Client, e Entry) (*clusterv1alpha1.Cluster, error) {
 	found, err := FindCluster(ctx, controlPlane, e.Name)
 	if err != nil {
@@ -41,6 +44,9 @@ func RegisterPull(ctx context.Context, member Member, controlPlane client.Client
 	if found != nil {
 		if err := e.Check(found); err != nil {
 			return nil, err
+		}
+		if !found.DeletionTimestamp.IsZero() {
+			return found, nil
 		}
 	}
 	credentials, err := EnsureMemberAccess(ctx, NewWriter(member.Client), Access{
@@ -65,4 +71,33 @@ func RegisterPull(ctx context.Context, member Member, controlPlane client.Client
 		}
 	}
 	return cluster, nil
+}
+
+// ValidateAddress returns an error when a URL cannot be told to a control plane as an address of a member or of a proxy; ""
+// is none. The error has nothing of it, which may be a password.
+func ValidateAddress(address string) error {
+	if address == "" {
+		return nil
+	}
+	u, err := url.Parse(address)
+	switch {
+	case err != nil, u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
+		return errors.New("must be a URL that begins with https:// or http://")
+	case u.User != nil:
+		return errors.New("must not have credentials in it, which everybody could read who can read Clusters")
+	}
+	return nil
+}
+
+// PreviewPull returns what an agent would make in its cluster, and the Cluster that it would enter. Nothing is written, and
+// the control plane is not asked.
+func PreviewPull(ctx context.Context, member Member, e Entry) ([]Change, *clusterv1alpha1.Cluster, error) {
+	w := NewDryWriter(member.Client)
+	if _, err := EnsureMemberAccess(ctx, w, Access{Cluster: e.Name, Namespace: e.Namespace, Credentials: e.Credentials, Impersonator: e.Impersonator}); err != nil {
+		return nil, nil, err
+	}
+	c := &clusterv1alpha1.Cluster{}
+	c.Name = e.Name
+	e.apply(c)
+	return w.Changes(), c, nil
 }

@@ -75,7 +75,8 @@ func (e Enrolment) notice(format string, args ...any) {
 // enrolmentRequestTimeout bounds one request to the control plane.
 const enrolmentRequestTimeout = 10 * time.Second
 
-// Accepts reports whether the control plane takes a certificate for the agent's. One that does not answer is an error.
+// Accepts reports whether the control plane takes a certificate for the agent's, and gives it the agent's rights: those go
+// with its Cluster, and a certificate without them is of no use. A control plane that does not answer is an error.
 func (e Enrolment) Accepts(ctx context.Context, found FoundControlPlane, p Pair) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
@@ -83,12 +84,12 @@ func (e Enrolment) Accepts(ctx context.Context, found FoundControlPlane, p Pair)
 	accepted := false
 	err := retry(ctx, func(err error) { e.notice("%v; trying again until %s have passed", err, e.Timeout) }, func(ctx context.Context) (bool, error) {
 		err := e.servesClusters(ctx, cfg)
+		if err == nil {
+			accepted, err = e.mayReadItself(ctx, cfg)
+		}
 		var problem *PullError
 		switch {
-		case err == nil:
-			accepted = true
-			return false, nil
-		case apierrors.IsUnauthorized(err):
+		case err == nil, apierrors.IsUnauthorized(err):
 			return false, nil
 		case errors.As(err, &problem) && problem.Reason == CAMismatch:
 			return false, nil // discovery tells more
@@ -115,6 +116,19 @@ func (b Bootstrap) servesClusters(ctx context.Context, cfg *rest.Config) error {
 		return err
 	}
 	return b.explain(cfg.Host, err)
+}
+
+// mayReadItself reports whether whoever cfg is may read the Cluster, be it there or not.
+func (e Enrolment) mayReadItself(ctx context.Context, cfg *rest.Config) (bool, error) {
+	c, err := NewClient(cfg)
+	if err != nil {
+		return false, err
+	}
+	_, err = FindCluster(ctx, c, e.Cluster)
+	if apierrors.IsForbidden(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Request gets a certificate for the agent. The key is kept before anything is asked for, and taken up by the next try when

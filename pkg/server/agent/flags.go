@@ -3,7 +3,6 @@ package agent
 import (
 	"fmt"
 	"math"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -202,8 +201,8 @@ func (f *Flags) validateCluster() field.ErrorList {
 		}
 	}
 	for flag, address := range map[string]string{"cluster-api-endpoint": c.APIEndpoint, "proxy-server-address": c.ProxyAddress} {
-		if problem := badURL(address); problem != "" {
-			errs = append(errs, field.Invalid(flags.Path(flag), redacted(address), problem))
+		if err := registration.ValidateAddress(address); err != nil {
+			errs = append(errs, field.Invalid(flags.Path(flag), redacted(address), err.Error()))
 		}
 	}
 	for _, secret := range c.ReportSecrets {
@@ -219,21 +218,6 @@ func (f *Flags) validateCluster() field.ErrorList {
 		errs = append(errs, field.Required(flags.Path("karmada-kubeconfig"), "says where the control plane is"))
 	}
 	return errs
-}
-
-// badURL says what is wrong with an address; "" for a good one, and for none.
-func badURL(address string) string {
-	if address == "" {
-		return ""
-	}
-	u, err := url.Parse(address)
-	switch {
-	case err != nil, u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
-		return "must be a URL that begins with https:// or http://"
-	case u.User != nil:
-		return "must not have credentials in it, which everybody could read who can read Clusters"
-	}
-	return ""
 }
 
 func redacted(address string) string {

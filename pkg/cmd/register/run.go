@@ -1,0 +1,259 @@
+package register
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	appsclient "k8s.io/client-go/kubernetes/typed/apps/v1"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
+	"github.com/karmadactl/karmadactl/pkg/cmd/agentprocess"
+	"github.com/karmadactl/karmadactl/pkg/cmd/host"
+	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/registration"
+	"github.com/karmadactl/karmadactl/pkg/registration/localagent"
+)
+
+// Options are a complete and valid request to register; only ToOptions makes them.
+type Options struct {
+	Program   string
+	Enrolment registration.Enrolment
+	Config    localagent.Config
+	Layout    localagent.Layout
+	// Kubeconfig is the cluster's, and Member what it leads to.
+	Kubeconfig clientcmdapi.Config
+	Member     registration.Member
+	// Deployments are those of the cluster.
+	Deployments appsclient.DeploymentsGetter
+	// Source names where the kubeconfig is from.
+	Source func() string
+	// Explain makes an error of the cluster one that a user can act on.
+	Explain func(error) error
+	Print   bool
+	DryRun  bool
+	Wait    time.Duration
+	Output  string
+	genericiooptions.IOStreams
+}
+
+// say tells what is going on. Nothing depends on whether it can be written.
+func (o *Options) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(o.ErrOut, format+"\n", args...)
+}
+
+// Run registers the cluster and says so.
+func (o *Options) Run(ctx context.Context) error {
+	o.say("[preflight] Running pre-flight checks")
+	if err := o.preflight(ctx); err != nil {
+		return err
+	}
+	o.say("[preflight] All pre-flight checks were passed")
+	if o.DryRun {
+		return o.preview(ctx)
+	}
+	res, err := localagent.Enrol(ctx, localagent.Request{
+		Layout: o.Layout, Config: o.Config, Member: o.Kubeconfig, Enrolment: o.Enrolment,
+		Say: func(line string) { o.say("[karmada-agent-start] %s", line) },
+	})
+	if err != nil {
+		return fmt.Errorf("register cluster %s: %w", o.Config.Cluster, err)
+	}
+	if o.Print {
+		return o.printCommand(ctx, res.Config)
+	}
+	return o.start(ctx, res)
+}
+
+// preflight looks at the cluster and at the agent's directory, and changes nothing.
+func (o *Options) preflight(ctx context.Context) error {
+	id, err := registration.ClusterID(ctx, o.Member.Client)
+	if err != nil {
+		return o.Explain(err)
+	}
+	o.Config.ClusterID = id
+	groups, err := o.Member.Groups(ctx)
+	if err != nil {
+		return o.Explain(err)
+	}
+	if registration.IsControlPlane(groups) {
+		return fmt.Errorf("%s leads to a Karmada control plane, and not to the cluster that is to be registered: give the cluster's with --kubeconfig", o.Source())
+	}
+	if err := o.refuseDeployment(ctx); err != nil {
+		return err
+	}
+	old, err := localagent.Check(o.Layout, o.Config)
+	if err != nil {
+		return err
+	}
+	if old != nil && old.External != o.Config.External {
+		pid, err := localagent.Running(o.Layout)
+		if err != nil {
+			return err
+		}
+		if o.Config.External && pid != 0 {
+			return fmt.Errorf("the agent in %s is kept running already (process %d): leave --print out, or unregister the cluster first", o.Layout.Dir, pid)
+		}
+	}
+	return nil
+}
+
+// refuseDeployment makes sure that no agent in the cluster does the same.
+func (o *Options) refuseDeployment(ctx context.Context) error {
+	_, err := o.Deployments.Deployments(names.SystemNamespace).Get(ctx, names.Agent, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return nil
+	case err != nil:
+		return o.Explain(fmt.Errorf("look for an agent in the cluster: %w", err))
+	}
+	return fmt.Errorf("the cluster has an agent already, Deployment %s/%s: unregister it first (%s unregister), or delete that Deployment if its control plane is no more", names.SystemNamespace, names.Agent, o.Program)
+}
+
+// printCommand prints how the agent is started by somebody else.
+func (o *Options) printCommand(ctx context.Context, cfg localagent.Config) error {
+	karmada, err := host.FindKarmada()
+	if err != nil {
+		return err
+	}
+	command := append([]string{karmada}, cfg.Args(o.Layout)...)
+	o.say("[karmada-agent-start] The agent's files are in %s. Have it started by the command below, and started again when it ends.", o.Layout.Dir)
+	if o.Output == "" {
+		_, err := fmt.Fprintln(o.Out, shellQuoted(command))
+		return err
+	}
+	return o.print(result{Cluster: cfg.Cluster, ID: cfg.ClusterID, AgentDir: o.Layout.Dir, Command: command})
+}
+
+// shellQuoted is a command as it can be pasted into a shell.
+func shellQuoted(command []string) string {
+	var words []string
+	for _, w := range command {
+		if w == "" || strings.ContainsFunc(w, func(r rune) bool {
+			return !strings.ContainsRune("-_=./:,@%+", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+		}) {
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		words = append(words, w)
+	}
+	return strings.Join(words, " ")
+}
+
+// start starts the agent, and waits until it has entered the cluster, and until that is ready.
+func (o *Options) start(ctx context.Context, res localagent.Result) error {
+	supervisor, err := agentprocess.Supervisor(o.Layout)
+	if err != nil {
+		return err
+	}
+	controlPlane, err := o.controlPlane()
+	if err != nil {
+		return err
+	}
+	pid, err := localagent.Start(ctx, o.Layout, supervisor, res.Changed || res.Enrolled)
+	if err != nil {
+		return err
+	}
+	o.say("[karmada-agent-start] The agent is kept running by process %d; its log is %s", pid, o.Layout.LogFile())
+	if err := o.awaitEntry(ctx, controlPlane); err != nil {
+		return err
+	}
+	joined := fmt.Sprintf("cluster(%s) is joined successfully\n", o.Config.Cluster)
+	if o.Output == "" {
+		if _, err := fmt.Fprint(o.Out, joined); err != nil {
+			return err
+		}
+	} else {
+		o.say("%s", strings.TrimSpace(joined))
+	}
+	r := result{Cluster: o.Config.Cluster, ID: o.Config.ClusterID, AgentDir: o.Layout.Dir, PID: pid}
+	if o.Wait > 0 {
+		if _, err := registration.WaitReady(ctx, controlPlane, o.Config.Cluster, o.Wait, func(line string) { o.say("%s", line) }); err != nil {
+			return err
+		}
+		r.Ready = true
+	}
+	if o.Output == "" {
+		return nil
+	}
+	return o.print(r)
+}
+
+// controlPlane is the other side as the agent sees it.
+func (o *Options) controlPlane() (client.Client, error) {
+	return registration.NewClient(&rest.Config{
+		Host: o.Enrolment.Server(), Timeout: requestTimeout,
+		TLSClientConfig: rest.TLSClientConfig{CAFile: o.Layout.CA(), CertFile: o.Layout.Credential(), KeyFile: o.Layout.Credential()},
+	})
+}
+
+const (
+	// requestTimeout bounds each request to the control plane.
+	requestTimeout = 10 * time.Second
+	// entryTimeout is how long the agent may take to enter the cluster.
+	entryTimeout = 2 * time.Minute
+	// entryInterval is how often that is looked at.
+	entryInterval = 200 * time.Millisecond
+)
+
+// awaitEntry waits until the Cluster is there. An agent that ends instead is stopped, and the reason is its last words: it
+// would only be started again to say the same.
+func (o *Options) awaitEntry(ctx context.Context, controlPlane client.Client) error {
+	limited, cancel := context.WithTimeout(ctx, entryTimeout)
+	defer cancel()
+	tick := time.NewTicker(entryInterval)
+	defer tick.Stop()
+	why := "the agent has not entered it yet"
+	for {
+		cluster, err := registration.FindCluster(limited, controlPlane, o.Config.Cluster)
+		switch {
+		case err == nil && cluster != nil && cluster.Spec.ID == o.Config.ClusterID && cluster.DeletionTimestamp.IsZero():
+			return nil
+		case err != nil && limited.Err() == nil:
+			why = err.Error() // its rights may be on their way
+		}
+		failure, err := localagent.LastFailure(o.Layout)
+		if err != nil {
+			return err
+		}
+		if failure != "" {
+			err := fmt.Errorf("register cluster %s: its agent failed: %s", o.Config.Cluster, failure)
+			return errors.Join(err, localagent.Stop(ctx, o.Layout))
+		}
+		select {
+		case <-limited.Done():
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("cluster %s is not registered after %s: %s; the agent goes on trying, its log is %s", o.Config.Cluster, entryTimeout, why, o.Layout.LogFile())
+		case <-tick.C:
+		}
+	}
+}
+
+// A result is what programs are told.
+type result struct {
+	Cluster  string `json:"cluster"`
+	ID       string `json:"id"`
+	AgentDir string `json:"agentDir"`
+	// PID is the process that keeps the agent running.
+	PID int `json:"pid,omitempty"`
+	// Command starts the agent, with --print.
+	Command []string `json:"command,omitempty"`
+	Ready   bool     `json:"ready"`
+}
+
+func (o *Options) print(r result) error {
+	if o.Output == "name" {
+		_, err := fmt.Fprintf(o.Out, "cluster.%s/%s\n", clusterv1alpha1.GroupName, r.Cluster)
+		return err
+	}
+	return host.Output(o.Output).Print(o.Out, r, nil)
+}
