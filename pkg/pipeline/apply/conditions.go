@@ -1,0 +1,92 @@
+package apply
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
+)
+
+// maxMessage is how long the message of a condition may be.
+const maxMessage = 32768
+
+// Messages of the conditions (spec: behaviour/02 2.5).
+const (
+	suspendedMessage   = "Work dispatching is in a suspended state."
+	dispatchingMessage = "Work is being dispatched to member clusters."
+	appliedMessage     = "Manifest has been successfully applied"
+)
+
+// markDispatching notes whether the Work is sent to its cluster, and reports
+// whether that is new.
+func markDispatching(w *workv1alpha1.Work) bool {
+	c := metav1.Condition{
+		Type: workv1alpha1.ConditionDispatching, Status: metav1.ConditionTrue,
+		Reason: workv1alpha1.ReasonDispatching, Message: dispatchingMessage,
+	}
+	if isSuspended(w) {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, workv1alpha1.ReasonSuspendDispatching, suspendedMessage
+	}
+	before := meta.FindStatusCondition(w.Status.Conditions, c.Type)
+	if before != nil && before.Status == c.Status {
+		return false
+	}
+	return meta.SetStatusCondition(&w.Status.Conditions, c)
+}
+
+// markApplied notes how many of a Work's manifests were applied, and why others
+// were not; it reports whether that is new. The condition's observedGeneration
+// says which state of the Work it is about, so that after a restart what was
+// applied last is still known.
+func markApplied(w *workv1alpha1.Work, applied, total int, err error) bool {
+	c := metav1.Condition{
+		Type: workv1alpha1.ConditionApplied, Status: metav1.ConditionTrue,
+		Reason: workv1alpha1.ReasonAppliedSuccessful, Message: appliedMessage, ObservedGeneration: w.Generation,
+	}
+	if err != nil {
+		c.Status, c.Reason = metav1.ConditionFalse, workv1alpha1.ReasonAppliedFailed
+		c.Message = truncate(fmt.Sprintf("Failed to apply all manifests (%d/%d): %v", applied, total, err), maxMessage)
+	}
+	return meta.SetStatusCondition(&w.Status.Conditions, c)
+}
+
+// isApplied reports whether the Work, as it is now, was applied before.
+func isApplied(w *workv1alpha1.Work) bool {
+	c := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.ConditionApplied)
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == w.Generation
+}
+
+func isSuspended(w *workv1alpha1.Work) bool {
+	return w.Spec.SuspendDispatching != nil && *w.Spec.SuspendDispatching
+}
+
+func preserves(w *workv1alpha1.Work) bool {
+	return w.Spec.PreserveResourcesOnDeletion != nil && *w.Spec.PreserveResourcesOnDeletion
+}
+
+// copyConditions puts the conditions that this stage writes from one Work into
+// another, and reports whether that changed anything.
+func copyConditions(from, to *workv1alpha1.Work) bool {
+	changed := false
+	for _, kind := range []string{workv1alpha1.ConditionDispatching, workv1alpha1.ConditionApplied} {
+		if c := meta.FindStatusCondition(from.Status.Conditions, kind); c != nil {
+			changed = meta.SetStatusCondition(&to.Status.Conditions, *c) || changed
+		}
+	}
+	return changed
+}
+
+// truncate cuts a text to at most limit bytes, at the end of a character.
+func truncate(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	const more = "..."
+	cut := limit - len(more)
+	for cut > 0 && s[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return s[:cut] + more
+}
