@@ -26,7 +26,7 @@ type mapper struct {
 	mu      sync.Mutex
 	known   meta.RESTMapper
 	lists   map[string][]metav1.APIResource // by group and version
-	failed  map[schema.GroupVersion]error // groups that did not answer
+	failed  map[schema.GroupVersion]error   // groups that did not answer
 	learned time.Time
 }
 
