@@ -1,14 +1,17 @@
 // Package aggregated is the API server of the group cluster.karmada.io: member
-// clusters and their status. It is registered with the control plane's own API
-// server, which sends it the requests for that group (spec: behaviour/09 9.1).
+// clusters, their status, and the way to their API servers. It is registered with
+// the control plane's own API server, which sends it the requests for that group
+// (spec: behaviour/09 9.1, 9.2).
 //
-// cluster has what a Cluster is; this package makes a server of it. NewConfig
+// cluster has what a Cluster is, proxy passes requests on to members; this
+// package makes a server of them. NewConfig
 // gives the configuration that is the same for everybody, the role
 // karmada-aggregated-apiserver adds what flags say, and New makes the server.
 package aggregated
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,6 +23,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/karmadactl/karmadactl/pkg/aggregated/cluster"
+	"github.com/karmadactl/karmadactl/pkg/aggregated/proxy"
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/names"
 )
@@ -43,6 +47,9 @@ type Config struct {
 	Generic *genericapiserver.Config
 	// Cluster has the choices about Clusters.
 	Cluster cluster.Options
+	// Proxy says how the way to members is found. Clusters are those of the server
+	// itself.
+	Proxy proxy.Options
 
 	scheme *runtime.Scheme
 	codecs serializer.CodecFactory
@@ -61,6 +68,10 @@ func NewConfig() (*Config, error) {
 	// Not the process's: that one belongs to kube-apiserver, if there is one.
 	generic.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	generic.ShutdownWatchTerminationGracePeriod = watchGracePeriod
+	generic.LongRunningFunc = proxy.LongRunning()
+	generic.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
+		return genericapiserver.DefaultBuildHandlerChain(proxy.WithQuery(handler), c)
+	}
 	if err := addOpenAPI(generic); err != nil {
 		return nil, err
 	}
@@ -89,26 +100,41 @@ func (c *Config) New() (*genericapiserver.GenericAPIServer, error) {
 	}
 	server.ShutdownTimeout = shutdownTimeout
 
-	group, err := c.group()
+	storage, err := cluster.NewStorage(c.scheme, c.Generic.RESTOptionsGetter, c.Cluster)
 	if err != nil {
 		return nil, err
 	}
+	toMembers, err := c.proxy(storage)
+	if err != nil {
+		return nil, err
+	}
+	err = server.AddPreShutdownHook("end-requests-to-members", func() error {
+		toMembers.Stop()
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("see to the end of requests to members: %w", err)
+	}
+	group := c.group(storage, toMembers)
 	if err := server.InstallAPIGroup(group); err != nil {
 		return nil, fmt.Errorf("install the API group %s: %w", clusterv1alpha1.GroupName, err)
 	}
 	return server, nil
 }
 
-func (c *Config) group() (*genericapiserver.APIGroupInfo, error) {
-	storage, err := cluster.NewStorage(c.scheme, c.Generic.RESTOptionsGetter, c.Cluster)
-	if err != nil {
-		return nil, err
-	}
+func (c *Config) proxy(storage cluster.Storage) (*proxy.REST, error) {
+	o := c.Proxy
+	o.Clusters = storage.Clusters
+	return proxy.NewREST(o)
+}
+
+func (c *Config) group(storage cluster.Storage, toMembers *proxy.REST) *genericapiserver.APIGroupInfo {
 	group := genericapiserver.NewDefaultAPIGroupInfo(clusterv1alpha1.GroupName, c.scheme, runtime.NewParameterCodec(c.scheme), c.codecs)
 	group.NegotiatedSerializer = textSerializer{c.codecs}
 	group.VersionedResourcesStorageMap[clusterv1alpha1.GroupVersion.Version] = map[string]rest.Storage{
-		clusterv1alpha1.ResourceClusters:             storage.Clusters,
-		clusterv1alpha1.ResourceClusters + "/status": storage.Status,
+		clusterv1alpha1.ResourceClusters:                           storage.Clusters,
+		clusterv1alpha1.ResourceClusters + "/status":               storage.Status,
+		clusterv1alpha1.ResourceClusters + "/" + proxy.Subresource: toMembers,
 	}
-	return &group, nil
+	return &group
 }

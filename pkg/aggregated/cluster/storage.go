@@ -74,6 +74,37 @@ func (r *REST) DeleteCollection(ctx context.Context, validate rest.ValidateObjec
 	return r.Store.DeleteCollection(ctx, unlessProtected(validate), o, l)
 }
 
+// Cluster returns one Cluster as it was a moment ago, without asking etcd, for
+// programs that do so on every request. It must not be changed.
+func (r *REST) Cluster(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error) {
+	obj, err := r.Get(ctx, name, &metav1.GetOptions{ResourceVersion: "0"})
+	if apierrors.IsNotFound(err) {
+		obj, err = r.Get(ctx, name, &metav1.GetOptions{}) // it may be very new
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, ok := obj.(*clusterv1alpha1.Cluster)
+	if !ok {
+		return nil, notCluster(obj)
+	}
+	return c, nil
+}
+
+// Clusters returns all Clusters as they were a moment ago. They must not be
+// changed.
+func (r *REST) Clusters(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
+	obj, err := r.List(ctx, &metainternalversion.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, err
+	}
+	list, ok := obj.(*clusterv1alpha1.ClusterList)
+	if !ok {
+		return nil, fmt.Errorf("%T is no list of Clusters", obj)
+	}
+	return list.Items, nil
+}
+
 // unlessProtected does what a webhook does for other kinds, which the requests
 // for Clusters never meet (spec: behaviour/08 8.3, deletion protection).
 func unlessProtected(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {

@@ -16,10 +16,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
 
@@ -46,7 +49,7 @@ func New(streams genericiooptions.IOStreams) (*cobra.Command, error) {
 	return role.NewCommand(role.Role{
 		Name:  names.AggregatedAPIServer,
 		Short: "Serve the API of member clusters",
-		Long:  "The karmada-aggregated-apiserver serves the API group cluster.karmada.io: it keeps Clusters, the member clusters of the control plane, in etcd.",
+		Long:  "The karmada-aggregated-apiserver serves the API group cluster.karmada.io: it keeps Clusters, the member clusters of the control plane, in etcd, and passes requests on to their API servers.",
 		Sets:  sets,
 		Run: func(ctx context.Context) error {
 			if err := f.Validate(gate); err != nil {
@@ -107,11 +110,12 @@ func (f *Flags) run(ctx context.Context, gate featuregate.FeatureGate) error {
 	if err != nil {
 		return fmt.Errorf("invalid flag: --kubeconfig: %w", err)
 	}
-	client, err := kubernetes.NewForConfig(role.ClientConfig(config, names.AggregatedAPIServer, f.API))
+	config = role.ClientConfig(config, names.AggregatedAPIServer, f.API)
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("create a client of the control plane: %w", err)
 	}
-	server, err := f.server(client, gate)
+	server, err := f.server(config, client, gate)
 	if err != nil {
 		return err
 	}
@@ -129,12 +133,16 @@ func (f *Flags) run(ctx context.Context, gate featuregate.FeatureGate) error {
 }
 
 // server makes the server that the flags describe.
-func (f *Flags) server(client kubernetes.Interface, gate featuregate.FeatureGate) (*genericapiserver.GenericAPIServer, error) {
+func (f *Flags) server(controlPlane *rest.Config, client kubernetes.Interface, gate featuregate.FeatureGate) (*genericapiserver.GenericAPIServer, error) {
 	config, err := aggregated.NewConfig()
 	if err != nil {
 		return nil, err
 	}
 	config.Cluster.ResourceModels = gate.Enabled(features.CustomizedClusterResourceModeling)
+	config.Proxy.ControlPlane = controlPlane
+	config.Proxy.Secrets = func(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+		return client.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+	}
 	if err := f.applyTo(config.Generic, client); err != nil {
 		return nil, err
 	}
