@@ -91,7 +91,7 @@ func ensureAgentRights(ctx context.Context, w *Writer, cluster string, owner *cl
 	for _, wanted := range objects {
 		_, err := ensure(ctx, w, bare(wanted), func(found client.Object) error {
 			if !found.GetDeletionTimestamp().IsZero() {
-				return fmt.Errorf("%s is being removed: this goes on when it is gone", w.describe(found))
+				return fmt.Errorf("%s is being removed: this goes on when it is gone", w.Describe(found))
 			}
 			if _, ok := wanted.(*corev1.Namespace); ok {
 				if isNew(found) { // an existing one is left unchanged (spec: behaviour/02 2.1)
@@ -141,7 +141,7 @@ func RemoveAgentRights(ctx context.Context, w *Writer, cluster string) error {
 		switch {
 		case isAbsent(err):
 		case err != nil:
-			errs = append(errs, fmt.Errorf("read %s: %w", w.describe(o), err))
+			errs = append(errs, fmt.Errorf("read %s: %w", w.Describe(o), err))
 		case isSystem(o):
 			errs = append(errs, w.remove(ctx, o))
 		}
@@ -156,7 +156,7 @@ var errOtherRole = errors.New("the binding is for another role")
 func replace(ctx context.Context, w *Writer, wanted client.Object, owner *clusterv1alpha1.Cluster) error {
 	found := bare(wanted)
 	if err := w.client.Get(ctx, client.ObjectKeyFromObject(wanted), found); err != nil {
-		return fmt.Errorf("read %s: %w", w.describe(wanted), err)
+		return fmt.Errorf("read %s: %w", w.Describe(wanted), err)
 	}
 	if err := w.remove(ctx, found); err != nil {
 		return err
