@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -54,23 +55,43 @@ func NewStorage(scheme *runtime.Scheme, getter generic.RESTOptionsGetter, o Opti
 	status.CreateStrategy, status.DeleteStrategy = nil, nil
 	status.UpdateStrategy = statusStrategy{s}
 	status.ResetFieldsStrategy = statusStrategy{s}
-	return Storage{Clusters: &REST{store}, Status: &StatusREST{&status}}, nil
+	guard := agents{taking: &sync.Mutex{}, clusters: func(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
+		return list(ctx, store, &metainternalversion.ListOptions{})
+	}}
+	return Storage{Clusters: &REST{store, guard}, Status: &StatusREST{&status, guard}}, nil
 }
 
 // REST serves clusters.
 type REST struct {
 	*registry.Store
+	agents agents
 }
 
 var _ rest.StandardStorage = &REST{}
 
-// Delete refuses for a Cluster that is protected.
-func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, o *metav1.DeleteOptions) (runtime.Object, bool, error) {
-	return r.Store.Delete(ctx, name, unlessProtected(validate), o)
+// Create creates a Cluster; for an agent, its own.
+func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, o *metav1.CreateOptions) (runtime.Object, error) {
+	defer r.agents.take(ctx)()
+	return r.Store.Create(ctx, obj, r.agents.mayCreate(validate), o)
 }
 
-// DeleteCollection refuses when it comes to a Cluster that is protected.
+// Update changes a Cluster; for an agent, what is the agent's in its own.
+func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceAllowCreate bool, o *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	defer r.agents.take(ctx)()
+	return r.Store.Update(ctx, name, info, r.agents.mayCreate(create), r.agents.mayUpdate(update), forceAllowCreate, o)
+}
+
+// Delete refuses for a Cluster that is protected, and agents for any but theirs.
+func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, o *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	return r.Store.Delete(ctx, name, r.agents.mayDelete(unlessProtected(validate), o), o)
+}
+
+// DeleteCollection refuses when it comes to a Cluster that is protected, and
+// agents at once.
 func (r *REST) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, o *metav1.DeleteOptions, l *metainternalversion.ListOptions) (runtime.Object, error) {
+	if err := r.agents.mayDeleteCollection(ctx); err != nil {
+		return nil, err
+	}
 	return r.Store.DeleteCollection(ctx, unlessProtected(validate), o, l)
 }
 
@@ -94,15 +115,19 @@ func (r *REST) Cluster(ctx context.Context, name string) (*clusterv1alpha1.Clust
 // Clusters returns all Clusters as they were a moment ago. They must not be
 // changed.
 func (r *REST) Clusters(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
-	obj, err := r.List(ctx, &metainternalversion.ListOptions{ResourceVersion: "0"})
+	return list(ctx, r.Store, &metainternalversion.ListOptions{ResourceVersion: "0"})
+}
+
+func list(ctx context.Context, store *registry.Store, o *metainternalversion.ListOptions) ([]clusterv1alpha1.Cluster, error) {
+	obj, err := store.List(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	list, ok := obj.(*clusterv1alpha1.ClusterList)
+	clusters, ok := obj.(*clusterv1alpha1.ClusterList)
 	if !ok {
 		return nil, fmt.Errorf("%T is no list of Clusters", obj)
 	}
-	return list.Items, nil
+	return clusters.Items, nil
 }
 
 // unlessProtected does what a webhook does for other kinds, which the requests
@@ -126,7 +151,8 @@ func unlessProtected(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 
 // StatusREST serves clusters/status: get, update and patch.
 type StatusREST struct {
-	store *registry.Store
+	store  *registry.Store
+	agents agents
 }
 
 var (
@@ -150,7 +176,7 @@ func (r *StatusREST) Get(ctx context.Context, name string, o *metav1.GetOptions)
 
 // Update changes the status of a Cluster that exists.
 func (r *StatusREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool, o *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return r.store.Update(ctx, name, info, create, update, false, o)
+	return r.store.Update(ctx, name, info, create, r.agents.mayUpdate(update), false, o)
 }
 
 // GetResetFields returns the fields that are not for those who write the status.
