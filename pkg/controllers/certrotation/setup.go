@@ -5,6 +5,7 @@ import (
 	"time"
 
 	certificatesclient "k8s.io/client-go/kubernetes/typed/certificates/v1"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,8 +36,8 @@ type Options struct {
 	Interval time.Duration
 	// Threshold is the part of its life that it may have left before it is renewed.
 	Threshold float64
-
-	Controller controller.Options
+	// RateLimiter slows down what is tried again; nil is the library's default.
+	RateLimiter workqueue.TypedRateLimiter[reconcile.Request]
 }
 
 // Setup adds the controller to a manager whose client is the agent's at the
@@ -51,6 +52,6 @@ func Setup(mgr manager.Manager, o Options) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(own, predicate.GenerationChangedPredicate{})).
-		WithOptions(o.Controller).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, RateLimiter: o.RateLimiter}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"fmt"
 
 	"k8s.io/component-base/featuregate"
@@ -9,7 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/karmadactl/karmadactl/pkg/controllers/certrotation"
+	"github.com/karmadactl/karmadactl/pkg/controllers/clusterstatus"
 	"github.com/karmadactl/karmadactl/pkg/features"
+	"github.com/karmadactl/karmadactl/pkg/pipeline/apply"
 	"github.com/karmadactl/karmadactl/pkg/server/flags"
 )
 
@@ -20,16 +21,16 @@ type controller struct {
 	// gate, unless it is empty, must be on for the controller to run.
 	gate featuregate.Feature
 	// setup adds it to a manager; nil means that this version does not have it.
-	setup func(context.Context, manager.Manager, parts) error
+	setup func(manager.Manager, parts) error
 }
 
 // controllers is the table (spec: cli/components.md 5, behaviour/02 2.0).
 func controllers() []controller {
 	return []controller{
 		{name: "certRotation", offByDefault: true, setup: setupCertRotation},
-		{name: "clusterStatus"},
+		{name: "clusterStatus", setup: setupClusterStatus},
 		{name: "endpointsliceCollect", gate: features.MultiClusterService},
-		{name: "execution"},
+		{name: "execution", setup: setupExecution},
 		{name: "serviceExport"},
 		{name: "workStatus"},
 	}
@@ -83,16 +84,42 @@ func (p plan) report(log klog.Logger) {
 	}
 }
 
-func (p plan) setUp(ctx context.Context, mgr manager.Manager, shared parts) error {
+func (p plan) setUp(mgr manager.Manager, shared parts) error {
 	for _, entry := range p.start {
-		if err := entry.setup(ctx, mgr, shared); err != nil {
+		if err := entry.setup(mgr, shared); err != nil {
 			return fmt.Errorf("set up controller %s: %w", entry.name, err)
 		}
 	}
 	return nil
 }
 
-func setupCertRotation(_ context.Context, mgr manager.Manager, p parts) error {
+func setupClusterStatus(mgr manager.Manager, p parts) error {
+	f := p.flags.Status
+	return clusterstatus.Setup(mgr, clusterstatus.Options{
+		Pool:             p.members,
+		Mine:             clusterstatus.Named(p.flags.Cluster.Name),
+		Frequency:        f.UpdateFrequency,
+		SuccessThreshold: f.SuccessThreshold,
+		FailureThreshold: f.FailureThreshold,
+		ResourceModeling: f.ResourceModeling,
+		CustomizedModels: p.gate.Enabled(features.CustomizedClusterResourceModeling),
+		LeaseDuration:    f.LeaseDuration,
+		Metrics:          p.clusters,
+		RateLimiter:      p.rateLimiter(),
+	})
+}
+
+func setupExecution(mgr manager.Manager, p parts) error {
+	return apply.Setup(mgr, apply.Options{
+		Pool:        p.members,
+		Cluster:     p.flags.Cluster.Name,
+		Concurrency: p.flags.ConcurrentWorkSyncs,
+		RateLimiter: p.rateLimiter(),
+		Registerer:  p.registerer,
+	})
+}
+
+func setupCertRotation(mgr manager.Manager, p parts) error {
 	f := p.flags
 	store, err := p.certificateStore()
 	if err != nil {
@@ -100,5 +127,6 @@ func setupCertRotation(_ context.Context, mgr manager.Manager, p parts) error {
 	}
 	return certrotation.Setup(mgr, certrotation.Options{
 		Cluster: f.Cluster.Name, Store: store, Interval: f.CertRotation.Interval, Threshold: f.CertRotation.Threshold,
+		RateLimiter: p.rateLimiter(),
 	})
 }

@@ -164,7 +164,7 @@ func (f *Flags) addStatusFlags(fs *pflag.FlagSet) {
 // unread lists the flags that nothing in this version reads; whoever makes a part
 // that reads one takes it off.
 func unread() []string {
-	return []string{}
+	return []string{"cluster-lease-renew-interval-fraction"}
 }
 
 // Validate reports everything that is wrong with the flags.

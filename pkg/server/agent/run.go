@@ -11,11 +11,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
@@ -23,10 +25,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/karmadactl/karmadactl/pkg/apis"
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/features"
+	"github.com/karmadactl/karmadactl/pkg/member"
 	"github.com/karmadactl/karmadactl/pkg/metrics"
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/registration"
@@ -119,10 +123,10 @@ func (f *Flags) complete(sets *cliflag.NamedFlagSets, gate featuregate.MutableVe
 			memberConfig: role.ClientConfig(member, names.Agent, f.ClusterAPI),
 			controlPlane: role.ClientConfig(controlPlane, names.Agent, f.API),
 			gate:         gate,
+			registerer:   r,
 		},
-		registerer: r,
-		plan:       planControllers(f.table, f.Controllers.Enabled, gate),
-		idle:       idleFlags(sets),
+		plan: planControllers(f.table, f.Controllers.Enabled, gate),
+		idle: idleFlags(sets),
 	}}, nil
 }
 
@@ -148,9 +152,8 @@ type Completed struct {
 
 type completed struct {
 	parts
-	registerer prometheus.Registerer
-	plan       plan
-	idle       []string
+	plan plan
+	idle []string
 }
 
 // parts are what the controllers of an agent are made of.
@@ -159,8 +162,15 @@ type parts struct {
 	// memberConfig reaches the agent's own cluster, controlPlane the other side.
 	memberConfig, controlPlane *rest.Config
 	gate                       featuregate.FeatureGate
+	registerer                 prometheus.Registerer
 	clusters                   *metrics.Clusters
-	resources                  *metrics.Resources
+	// members has the agent's own cluster.
+	members *member.Pool
+}
+
+// rateLimiter returns the limiter of one controller's queue.
+func (p parts) rateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
+	return flags.NewRateLimiter[reconcile.Request](p.flags.RateLimiter, p.gate.Enabled(features.ControllerPriorityQueue))
 }
 
 // Run enters the cluster at the control plane, then runs the controllers until ctx
@@ -196,8 +206,10 @@ func (c Completed) Run(ctx context.Context) error {
 	if err := errors.Join(role.AddProbes(mgr), reportDeletion(mgr, cluster.Name)); err != nil {
 		return err
 	}
+	limits := member.Limits{QPS: c.flags.ClusterAPI.QPS, Burst: c.flags.ClusterAPI.Burst}
+	c.members = member.NewPool(ctx, member.Pull(cluster.Name, c.memberConfig, limits))
 	c.plan.report(log)
-	if err := c.plan.setUp(ctx, mgr, c.parts); err != nil {
+	if err := c.plan.setUp(mgr, c.parts); err != nil {
 		return err
 	}
 	if err := mgr.Start(klog.NewContext(ctx, log)); err != nil {
@@ -208,10 +220,9 @@ func (c Completed) Run(ctx context.Context) error {
 }
 
 func (c *completed) registerMetrics() error {
-	var errs [2]error
-	c.clusters, errs[0] = metrics.NewClusters(c.registerer)
-	c.resources, errs[1] = metrics.NewResources(c.registerer)
-	return errors.Join(metrics.RegisterBuild(c.registerer, version.Get()), errs[0], errs[1])
+	var err error
+	c.clusters, err = metrics.NewClusters(c.registerer)
+	return errors.Join(err, metrics.RegisterBuild(c.registerer, version.Get()))
 }
 
 // managerOptions returns the options of a manager that asks for no more than the
@@ -238,7 +249,7 @@ func (c Completed) managerOptions(log klog.Logger) (manager.Options, error) {
 	o.Cache.ByObject = map[client.Object]cache.ByObject{
 		&clusterv1alpha1.Cluster{}: {Field: fields.OneTermEqualSelector("metadata.name", f.Cluster.Name)},
 	}
-	o.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.Namespace{}}}
+	o.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.Namespace{}, &coordinationv1.Lease{}}}
 	return o, nil
 }
 
