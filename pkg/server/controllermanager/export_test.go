@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
@@ -12,11 +13,9 @@ import (
 // a cache.
 func WithConfigMapInformer(ctx context.Context, args []string, p Process) error {
 	c, err := parse([]controller{{name: "needy", setup: func(mgr manager.Manager, _ *setting) error {
-		// Asked for before the manager starts, and not waited for.
-		return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-			_, err := mgr.GetCache().GetInformer(ctx, &corev1.ConfigMap{})
-			return err
-		}))
+		// Asked for, and not waited for.
+		_, err := mgr.GetCache().GetInformer(ctx, &corev1.ConfigMap{}, cache.BlockUntilSynced(false))
+		return err
 	}}}, args, p)
 	if err != nil {
 		return err

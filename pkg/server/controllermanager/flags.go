@@ -238,10 +238,8 @@ func (f *Flags) addFailoverFlags(generic, failover *pflag.FlagSet) {
 // part that reads one takes it off.
 func unread() []string {
 	return []string{"cluster-api-context", "cluster-api-kubeconfig",
-		"cluster-failure-threshold", "cluster-status-update-frequency", "cluster-success-threshold",
 		"concurrent-cluster-propagation-policy-syncs", "concurrent-dependent-resource-syncs",
-		"concurrent-propagation-policy-syncs", "concurrent-resource-template-syncs",
-		"enable-cluster-resource-modeling", "enable-taint-manager", "federated-resource-quota-sync-period",
+		"concurrent-propagation-policy-syncs", "concurrent-resource-template-syncs", "enable-taint-manager", "federated-resource-quota-sync-period",
 		"graceful-eviction-timeout", "horizontal-pod-autoscaler-cpu-initialization-period",
 		"horizontal-pod-autoscaler-downscale-delay", "horizontal-pod-autoscaler-downscale-stabilization",
 		"horizontal-pod-autoscaler-initial-readiness-delay", "horizontal-pod-autoscaler-sync-period",

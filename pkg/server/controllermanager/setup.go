@@ -15,10 +15,12 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/controllers/agentcsrapproving"
 	"github.com/karmadactl/karmadactl/pkg/controllers/agentrights"
 	"github.com/karmadactl/karmadactl/pkg/controllers/cluster"
+	"github.com/karmadactl/karmadactl/pkg/controllers/clusterstatus"
 	"github.com/karmadactl/karmadactl/pkg/features"
 	"github.com/karmadactl/karmadactl/pkg/member"
 	"github.com/karmadactl/karmadactl/pkg/metrics"
 	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/pipeline/apply"
 	"github.com/karmadactl/karmadactl/pkg/server/flags"
 	"github.com/karmadactl/karmadactl/pkg/util/version"
 )
@@ -28,20 +30,21 @@ import (
 type setting struct {
 	Completed
 	// members are the push members, one connection each for all controllers.
-	members   *member.Pool
-	clusters  *metrics.Clusters
-	resources *metrics.Resources
+	members  *member.Pool
+	clusters *metrics.Clusters
 }
 
 // newSetting makes what controllers share. Members are reached for as long as
 // the manager runs.
 func newSetting(mgr manager.Manager, c Completed) (*setting, error) {
 	s := &setting{Completed: c}
-	var errs [3]error
-	s.clusters, errs[0] = metrics.NewClusters(c.registerer)
-	s.resources, errs[1] = metrics.NewResources(c.registerer)
-	_, errs[2] = metrics.NewPools(c.registerer)
-	if err := errors.Join(append(errs[:], metrics.RegisterBuild(c.registerer, version.Get()))...); err != nil {
+	var err error
+	if s.clusters, err = metrics.NewClusters(c.registerer); err != nil {
+		return nil, err
+	}
+	_, resources := metrics.NewResources(c.registerer)
+	_, pools := metrics.NewPools(c.registerer)
+	if err := errors.Join(resources, pools, metrics.RegisterBuild(c.registerer, version.Get())); err != nil {
 		return nil, err
 	}
 
@@ -96,5 +99,29 @@ func setupCluster(mgr manager.Manager, s *setting) error {
 		MonitorPeriod:      f.MonitorPeriod,
 		MonitorGracePeriod: f.MonitorGracePeriod,
 		StartupGracePeriod: f.StartupGracePeriod,
+	})
+}
+
+func setupClusterStatus(mgr manager.Manager, s *setting) error {
+	f := s.flags.Cluster
+	return clusterstatus.Setup(mgr, clusterstatus.Options{
+		Pool:             s.members,
+		Mine:             clusterstatus.Pushed,
+		Frequency:        f.StatusUpdateFrequency,
+		SuccessThreshold: f.SuccessThreshold,
+		FailureThreshold: f.FailureThreshold,
+		ResourceModeling: f.ResourceModeling,
+		CustomizedModels: s.gate.Enabled(features.CustomizedClusterResourceModeling),
+		Metrics:          s.clusters,
+		RateLimiter:      s.rateLimiter(),
+	})
+}
+
+func setupExecution(mgr manager.Manager, s *setting) error {
+	return apply.Setup(mgr, apply.Options{
+		Pool:        s.members,
+		Concurrency: s.flags.Concurrency.Work,
+		RateLimiter: s.rateLimiter(),
+		Registerer:  s.registerer,
 	})
 }
