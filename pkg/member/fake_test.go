@@ -102,6 +102,12 @@ func (a *api) cutWatches() {
 	})
 }
 
+func (a *api) isWatched() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.watchers) > 0
+}
+
 func (a *api) asked() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

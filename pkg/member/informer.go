@@ -25,7 +25,7 @@ type informer struct {
 	cache.SharedIndexInformer
 	// unserved says that the member did not know the kind when it was asked last.
 	unserved atomic.Bool
-	// before is what an earlier connection knew.
+	// before is what an earlier connection knew, until this one knows more.
 	before []*unstructured.Unstructured
 }
 
@@ -170,24 +170,28 @@ func (m *Member) watchFailed(ctx context.Context, gvr schema.GroupVersionResourc
 // ends that.
 func (m *Member) takeOver(old *Member) {
 	old.stop()
-	old.mu.Lock()
-	watched := old.informers
-	old.informers = nil
-	old.mu.Unlock()
-	for gvr, i := range watched {
-		var before []*unstructured.Unstructured
-		if !i.HasSynced() {
-			before = i.before
-		}
-		for _, obj := range i.GetStore().List() {
-			if u, ok := obj.(*unstructured.Unstructured); ok {
-				before = append(before, u)
-			}
-		}
+	for gvr, before := range old.leave() {
 		if err := m.watch(gvr, before); err != nil {
 			return // this connection has ended as well
 		}
 	}
+}
+
+// leave returns what a connection that has ended followed, with all it knew.
+func (m *Member) leave() map[schema.GroupVersionResource][]*unstructured.Unstructured {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := make(map[schema.GroupVersionResource][]*unstructured.Unstructured, len(m.informers))
+	for gvr, i := range m.informers {
+		known[gvr] = i.before
+		for _, obj := range i.GetStore().List() {
+			if u, ok := obj.(*unstructured.Unstructured); ok {
+				known[gvr] = append(known[gvr], u)
+			}
+		}
+	}
+	m.informers = nil
+	return known
 }
 
 // publishVanished tells, once an informer has seen everything, of objects of
@@ -198,7 +202,11 @@ func (m *Member) publishVanished(gvr schema.GroupVersionResource, i *informer, r
 		return
 	case <-r.HasSyncedChecker().Done():
 	}
-	for _, old := range i.before {
+	m.mu.Lock()
+	before := i.before
+	i.before = nil
+	m.mu.Unlock()
+	for _, old := range before {
 		if _, exists, err := i.GetStore().Get(old); err == nil && !exists {
 			m.publish(Event{Cluster: m.name, GVR: gvr, Old: old})
 		}

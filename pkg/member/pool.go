@@ -39,8 +39,9 @@ func Pull(cluster string, config *rest.Config, limits Limits) Connect {
 	}
 }
 
-// ErrStopped is the error of a Pool whose context has ended.
-var ErrStopped = errors.New("members are not reached any more: the process stops")
+// ErrStopped is the error of a Pool whose context has ended, and of a Member
+// that was given up: who gets it again gets another.
+var ErrStopped = errors.New("the connection was given up")
 
 // An Event tells of a change of an object that we manage on a member. The
 // objects are shared: a subscriber must not change them.

@@ -225,6 +225,7 @@ func TestCached(t *testing.T) {
 	if obj == nil || len(obj.GetManagedFields()) > 0 {
 		t.Errorf("the object is kept without managed fields, got %v", obj)
 	}
+	eventually(t, "the watch begins", a.isWatched)
 	a.put("two")
 	a.put("two")
 	a.remove("one")

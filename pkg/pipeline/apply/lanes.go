@@ -3,7 +3,7 @@ package apply
 import (
 	"context"
 	"errors"
-	"net"
+	"net/url"
 	"sync"
 
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -22,7 +22,7 @@ type lanes struct {
 
 type lane struct {
 	running int
-	hangs   bool // the last one to leave had no answer: one at a time is enough to find out
+	silent  bool // the last one to leave had no answer: one at a time is enough to find out
 	waiting []reconcile.Request
 	known   map[reconcile.Request]bool // what is waiting
 }
@@ -43,10 +43,10 @@ func (l *lanes) wrap(next reconcile.Reconciler) reconcile.Reconciler {
 		if !l.enter(request) {
 			return reconcile.Result{}, nil
 		}
-		hangs := true // a panic says nothing good either
-		defer func() { l.leave(request.Namespace, hangs) }()
+		silent := true // a panic says nothing good either
+		defer func() { l.leave(request.Namespace, silent) }()
 		result, err := next.Reconcile(ctx, request)
-		hangs = isTimeout(err)
+		silent = isSilence(err)
 		return result, err
 	})
 }
@@ -62,7 +62,7 @@ func (l *lanes) enter(request reconcile.Request) bool {
 		l.lanes[request.Namespace] = at
 	}
 	limit := l.limit
-	if at.hangs {
+	if at.silent {
 		limit = 1
 	}
 	if at.running < limit {
@@ -77,14 +77,14 @@ func (l *lanes) enter(request reconcile.Request) bool {
 }
 
 // leave frees a place, and calls who waits for it.
-func (l *lanes) leave(namespace string, hangs bool) {
+func (l *lanes) leave(namespace string, silent bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.lanes[namespace]
 	at.running--
-	at.hangs = hangs
+	at.silent = silent
 	free := l.limit - at.running
-	if hangs {
+	if silent {
 		free = 1 - at.running
 	}
 	for range min(max(free, 0), len(at.waiting)) {
@@ -93,12 +93,14 @@ func (l *lanes) leave(namespace string, hangs bool) {
 		delete(at.known, next)
 		l.again(next)
 	}
-	if at.running == 0 && len(at.waiting) == 0 && !at.hangs {
+	if at.running == 0 && len(at.waiting) == 0 && !at.silent {
 		delete(l.lanes, namespace)
 	}
 }
 
-func isTimeout(err error) bool {
-	var t net.Error
-	return errors.As(err, &t) && t.Timeout()
+// isSilence reports whether an error says that there was no answer, rather than
+// a bad one.
+func isSilence(err error) bool {
+	var transport *url.Error
+	return errors.As(err, &transport)
 }

@@ -156,10 +156,10 @@ func TestLanes(t *testing.T) {
 			t.Errorf("%s: got %t", reason, got)
 		}
 	}
-	leave := func(hangs bool, reason string, want ...string) {
+	leave := func(silent bool, reason string, want ...string) {
 		t.Helper()
 		again = nil
-		l.leave("karmada-es-m1", hangs)
+		l.leave("karmada-es-m1", silent)
 		if diff := cmp.Diff(want, again); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", reason, diff)
 		}
@@ -210,15 +210,15 @@ func TestLanesWrap(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Errorf("who finds no room keeps no worker: %v", err)
 	}
-	timeout := &url.Error{Op: "Get", URL: "x", Err: context.DeadlineExceeded}
-	release <- fmt.Errorf("apply: %w", timeout)
+	silence := &url.Error{Op: "Get", URL: "x", Err: context.DeadlineExceeded}
+	release <- fmt.Errorf("apply: %w", silence)
 	if err := <-done; !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the outcome is passed on: %v", err)
 	}
 	if !slices.Contains(again, request("m1", 2)) {
 		t.Error("who waited is called")
 	}
-	if !l.lanes["karmada-es-m1"].hangs || isTimeout(errBoom) {
+	if !l.lanes["karmada-es-m1"].silent || isSilence(errBoom) {
 		t.Error("no answer is told from a bad one")
 	}
 }
