@@ -31,6 +31,9 @@ const (
 const (
 	selfClusterAgent = "selfclusteragent"
 	clusterAgent     = "clusteragent"
+	// namedClusterAgent is for tokens of one cluster, and not in the contract: another approver, which knows nothing of
+	// such tokens and asks for clusterAgent, must not approve what they ask for.
+	namedClusterAgent = "namedclusteragent"
 )
 
 // Messages of an Approved condition (spec: behaviour/11 11.6).
@@ -143,6 +146,7 @@ func decideToken(id, cluster string, r registration.AgentRequest, f facts, allow
 	}
 	v := verdict{action: approve, message: approved, subresource: clusterAgent, give: rights, token: id}
 	if named != "" {
+		v.subresource = namedClusterAgent
 		return v
 	}
 

@@ -74,6 +74,8 @@ func TestDecide(t *testing.T) {
 	certificate := classic(someToken, m)
 	certificate.Requester = "eve"
 	byToken := verdict{action: approve, message: approved, subresource: clusterAgent, give: rights, token: someToken}
+	byNamed := byToken
+	byNamed.subresource = namedClusterAgent
 	cases := map[string]struct {
 		reason  string
 		request registration.AgentRequest
@@ -82,10 +84,10 @@ func TestDecide(t *testing.T) {
 		want    verdict
 		says    string
 	}{
-		"NamedNew":          {reason: "What such a token is for.", request: named("m", m), want: byToken},
-		"NamedAgain":        {reason: "It serves the same name again.", request: named("m", m), facts: facts{rights: rightsOf(someToken, "")}, want: byToken},
-		"NamedAfterOther":   {reason: "An administrator wants this one to be the cluster.", request: named("m", m), facts: facts{rights: rightsOf(otherToken, "")}, want: byToken},
-		"NamedRegistered":   {reason: "A member may be registered anew.", request: named("m", m), facts: facts{cluster: cluster("Pull", "1"), rights: rightsOf("", "1")}, want: byToken},
+		"NamedNew":          {reason: "What such a token is for.", request: named("m", m), want: byNamed},
+		"NamedAgain":        {reason: "It serves the same name again.", request: named("m", m), facts: facts{rights: rightsOf(someToken, "")}, want: byNamed},
+		"NamedAfterOther":   {reason: "An administrator wants this one to be the cluster.", request: named("m", m), facts: facts{rights: rightsOf(otherToken, "")}, want: byNamed},
+		"NamedRegistered":   {reason: "A member may be registered anew.", request: named("m", m), facts: facts{cluster: cluster("Pull", "1"), rights: rightsOf("", "1")}, want: byNamed},
 		"NamedOther":        {reason: "It is for one cluster.", request: named("n", m), want: verdict{reason: ReasonTokenForAnotherCluster}, says: "karmadactl token create --cluster m"},
 		"NamedPush":         {reason: "A push member has no agent.", request: named("m", m), facts: facts{cluster: cluster("Push", "1")}, want: verdict{reason: ReasonClusterIsPush}, says: "unjoin"},
 		"NamedLeaving":      {reason: "The rights would go with the Cluster.", request: named("m", m), facts: facts{cluster: leaving(cluster("Pull", "1"))}, want: verdict{action: wait}},

@@ -75,7 +75,7 @@ func TestReconcile(t *testing.T) {
 		err        error
 	}{
 		"Approved": {
-			reason: "Rights first, then the certificate.", request: named("m", m), reviewed: clusterAgent, given: []string{"system:karmada:m:agent"},
+			reason: "Rights first, then the certificate.", request: named("m", m), reviewed: namedClusterAgent, given: []string{"system:karmada:m:agent"},
 			conditions: condition(certificatesv1.CertificateApproved, "AutoApproved", "Auto approving karmada agent certificate after SubjectAccessReview."),
 		},
 		"Renewed": {

@@ -215,7 +215,8 @@ func TestRBAC(t *testing.T) {
 			"system:karmada:certificatesigningrequest:autoapprover":     {rule("certificates.k8s.io", []string{"certificatesigningrequests/clusteragent"}, create)},
 			"system:karmada:certificatesigningrequest:selfautoapprover": {rule("certificates.k8s.io", []string{"certificatesigningrequests/selfclusteragent"}, create)},
 			// Not in the contract, whose tokens are all of the classic kind. No list: others' requests are not theirs.
-			"system:karmada:agent-named-bootstrapper": {rule("certificates.k8s.io", []string{"certificatesigningrequests"}, []string{"create", "get"})},
+			"system:karmada:certificatesigningrequest:namedautoapprover": {rule("certificates.k8s.io", []string{"certificatesigningrequests/namedclusteragent"}, create)},
+			"system:karmada:agent-named-bootstrapper":                    {rule("certificates.k8s.io", []string{"certificatesigningrequests"}, []string{"create", "get"})},
 		},
 		metadata: map[string][2]map[string]string{},
 		bindings: map[string]binding{
@@ -225,7 +226,7 @@ func TestRBAC(t *testing.T) {
 			"system:karmada:agent-autoapprove-bootstrap":              {"ClusterRole system:karmada:certificatesigningrequest:autoapprover", []string{"Group system:bootstrappers:karmada:default-cluster-token"}},
 			"system:karmada:agent-autoapprove-certificate-rotation":   {"ClusterRole system:karmada:certificatesigningrequest:selfautoapprover", []string{"Group system:karmada:agents"}},
 			"system:karmada:agent-named-bootstrap":                    {"ClusterRole system:karmada:agent-named-bootstrapper", []string{"Group system:bootstrappers:karmada:named-cluster-token"}},
-			"system:karmada:agent-autoapprove-named-bootstrap":        {"ClusterRole system:karmada:certificatesigningrequest:autoapprover", []string{"Group system:bootstrappers:karmada:named-cluster-token"}},
+			"system:karmada:agent-autoapprove-named-bootstrap":        {"ClusterRole system:karmada:certificatesigningrequest:namedautoapprover", []string{"Group system:bootstrappers:karmada:named-cluster-token"}},
 			// Not in the contract, where every component is system:admin. Here each has a name of its own and this group.
 			"cluster-admin:karmada": {"ClusterRole cluster-admin", []string{"Group system:karmada"}},
 		},
