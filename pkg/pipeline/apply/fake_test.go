@@ -27,6 +27,7 @@ import (
 
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
+	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/metrics"
 )
 
@@ -388,8 +389,7 @@ func with(u *unstructured.Unstructured, where, key, value string) *unstructured.
 
 // ours returns a copy of an object as it is on the member.
 func ours(u *unstructured.Unstructured) *unstructured.Unstructured {
-	u = u.DeepCopy()
-	mark(u, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "w"}})
+	u = binding.Manifest(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "w"}}, u)
 	u.SetUID(types.UID("uid of " + u.GetName()))
 	return u
 }

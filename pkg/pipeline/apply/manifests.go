@@ -28,29 +28,6 @@ func decode(m workv1alpha1.Manifest) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// mark makes an object one of a Work: by the label that says that it is ours,
-// the annotations that lead back to the Work, and the lists of keys that were
-// set from here (spec: behaviour/01 1.5). What came through the webhook has all
-// that already.
-func mark(u *unstructured.Unstructured, w *workv1alpha1.Work) {
-	annotations := orEmpty(u.GetAnnotations())
-	annotations[names.WorkNamespaceAnnotation] = w.Namespace
-	annotations[names.WorkNameAnnotation] = w.Name
-	annotations[names.ManagedAnnotationsAnnotation] = ""
-	annotations[names.ManagedLabelsAnnotation] = ""
-	labels := orEmpty(u.GetLabels())
-	labels[names.ManagedLabel] = names.True
-	if id, ok := w.Labels[names.WorkIDLabel]; ok {
-		labels[names.WorkIDLabel] = id
-	}
-	annotations[names.ManagedAnnotationsAnnotation] = keysOf(annotations)
-	annotations[names.ManagedLabelsAnnotation] = keysOf(labels)
-	u.SetAnnotations(annotations)
-	u.SetLabels(labels)
-}
-
-func keysOf(m map[string]string) string { return strings.Join(slices.Sorted(maps.Keys(m)), ",") }
-
 func orEmpty(m map[string]string) map[string]string {
 	if m == nil {
 		return map[string]string{}

@@ -4,9 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
 )
 
 func TestRelevant(t *testing.T) {
@@ -118,24 +115,6 @@ func TestHolds(t *testing.T) {
 				t.Errorf("%s\ngot %t", tc.reason, got)
 			}
 		})
-	}
-}
-
-func TestMark(t *testing.T) {
-	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "karmada-es-m1", Name: "w", Labels: map[string]string{"work.karmada.io/permanent-id": "id"},
-	}}
-	u := obj(`{"apiVersion":"v1","kind":"X","metadata":{"name":"a","annotations":{"mine":"1"},"labels":{"z":"1"}}}`)
-	want := obj(`{"apiVersion":"v1","kind":"X","metadata":{"name":"a",
-		"labels":{"karmada.io/managed":"true","work.karmada.io/permanent-id":"id","z":"1"},
-		"annotations":{"mine":"1","work.karmada.io/name":"w","work.karmada.io/namespace":"karmada-es-m1",
-		"resourcetemplate.karmada.io/managed-labels":"karmada.io/managed,work.karmada.io/permanent-id,z",
-		"resourcetemplate.karmada.io/managed-annotations":"mine,resourcetemplate.karmada.io/managed-annotations,resourcetemplate.karmada.io/managed-labels,work.karmada.io/name,work.karmada.io/namespace"}}}`)
-	for range 2 {
-		mark(u, w)
-		if diff := cmp.Diff(want.Object, u.Object); diff != "" {
-			t.Errorf("the marks are all there, in order, and stay so (-want +got):\n%s", diff)
-		}
 	}
 }
 

@@ -163,6 +163,18 @@ func TestReconcile(t *testing.T) {
 				object: ours(with(config("v"), "annotations", "work.karmada.io/conflict-resolution", "overwrite")),
 			},
 		},
+		"OverwriteByWork": {
+			reason:  "A Work that a user made says it once, for all its manifests.",
+			cluster: aCluster(), work: aWork(t, manifests{config("v")}, wasApplied(0), func(w *workv1alpha1.Work) {
+				w.Annotations = map[string]string{"work.karmada.io/conflict-resolution": "overwrite"}
+			}),
+			there: manifests{config("theirs")},
+			want: want{
+				calls: []string{"get ConfigMap default/a", "update ConfigMap default/a"}, writes: []string{"patch status"}, conditions: []string{applied, dispatching},
+				events: []string{"Work: Normal SyncSucceed: Manifest has been successfully applied"},
+				object: ours(with(config("v"), "annotations", "work.karmada.io/conflict-resolution", "overwrite")),
+			},
+		},
 		"Abort": {
 			reason:  "Abort is the default, spelled out.",
 			cluster: aCluster(), work: aWork(t, manifests{with(config("v"), "annotations", "work.karmada.io/conflict-resolution", "abort")}, wasApplied(0)),

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
+	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/metrics"
 	"github.com/karmadactl/karmadactl/pkg/names"
 )
@@ -58,6 +59,7 @@ func (r *Reconciler) target(m Member, w *workv1alpha1.Work, manifest workv1alpha
 	if err != nil {
 		return nil, err
 	}
+	desired = binding.Manifest(w, desired) // as it is already, unless a user wrote it
 	gvk := desired.GroupVersionKind()
 	mapping, err := m.Mapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
@@ -82,7 +84,6 @@ func (t *target) apply(ctx context.Context) (wrote bool, err error) {
 	if err := t.member.Watch(t.place.gvr); err != nil {
 		return false, err
 	}
-	mark(t.desired, t.work)
 	first := true
 	err = retry.OnError(retry.DefaultRetry, isRace, func() error {
 		observed, err := t.observe(ctx, !first)
