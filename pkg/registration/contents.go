@@ -21,6 +21,7 @@ type Contents func(ctx context.Context, namespace string) ([]string, error)
 // NewContents returns the Contents of the cluster that cfg leads to.
 func NewContents(cfg *rest.Config) (Contents, error) {
 	cfg = bounded(cfg)
+	cfg.WarningHandler, cfg.WarningHandlerWithContext = nil, rest.NoWarnings{} // every kind is asked for, deprecated ones too
 	d, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("make a discovery client of %s: %w", cfg.Host, err)
@@ -66,6 +67,7 @@ func contentsOf(d discovery.DiscoveryInterface, m metadata.Interface) Contents {
 				}
 			}
 		}
+		slices.Sort(found)
 		return found, nil
 	}
 }

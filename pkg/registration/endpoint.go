@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 
 	"k8s.io/client-go/rest"
 )
@@ -31,13 +32,14 @@ type Endpoint struct {
 
 // NewEndpoint reads what a kubeconfig's settings say. What a Cluster could not keep is an error.
 func NewEndpoint(cfg *rest.Config) (Endpoint, error) {
+	// What a broken address is quoted with may have a password in it.
+	var broken *url.Error
+	if _, err := url.Parse(cfg.Host); strings.Contains(cfg.Host, "://") && errors.As(err, &broken) {
+		return Endpoint{}, fmt.Errorf("the server's address in the kubeconfig is not a URL: %w", broken.Err)
+	}
 	base, _, err := rest.DefaultServerUrlFor(&rest.Config{Host: cfg.Host, TLSClientConfig: cfg.TLSClientConfig})
 	if err != nil {
-		var reason *url.Error
-		if errors.As(err, &reason) {
-			err = reason.Err // the whole has the URL in it, which may have a password in it
-		}
-		return Endpoint{}, fmt.Errorf("the server's address in the kubeconfig is not a URL: %w", err)
+		return Endpoint{}, errors.New("the server's address in the kubeconfig is not a URL, such as https://10.0.0.1:6443")
 	}
 	switch {
 	case base.User != nil:

@@ -116,7 +116,7 @@ func ensureNamespace(ctx context.Context, w *Writer, name string, patience time.
 		return ns.DeletionTimestamp.IsZero(), nil
 	})
 	if errors.Is(err, errPatience) {
-		return fmt.Errorf("namespace %s is being deleted, and has not gone in %s: %s", name, patience, whyNamespaceStays(gone))
+		return fmt.Errorf("namespace %s is being deleted, and has not gone in %s: %s; repeat this when it has", name, patience, whyNamespaceStays(gone))
 	}
 	return err
 }
@@ -130,7 +130,7 @@ func whyNamespaceStays(ns *corev1.Namespace) string {
 		}
 	}
 	if len(reasons) == 0 {
-		return "repeat this when it has"
+		return "it is being emptied"
 	}
 	return strings.Join(reasons, "; ")
 }

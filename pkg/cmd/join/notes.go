@@ -22,7 +22,7 @@ func (f *Flags) notes(plane, member *rest.Config, e registration.Endpoint) []str
 	if err != nil {
 		return notes // the address has been checked
 	}
-	if at, err := url.Parse(plane.Host); err == nil && isOwnHost(u.Hostname()) && !isOwnHost(at.Hostname()) {
+	if at, err := url.Parse(plane.Host); err == nil && isLoopback(u.Hostname()) && !isThisHost(at.Hostname()) {
 		notes = append(notes, fmt.Sprintf("the control plane at %s is to reach the member at %s, which is an address of its own host there", at.Host, u.Host))
 	}
 	if u.Scheme == "http" {
@@ -36,8 +36,26 @@ func (f *Flags) notes(plane, member *rest.Config, e registration.Endpoint) []str
 	return notes
 }
 
-// isOwnHost reports whether an address leads to whoever uses it.
-func isOwnHost(host string) bool {
+// isLoopback reports whether an address leads to whoever uses it.
+func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || (ip != nil && (ip.IsLoopback() || ip.IsUnspecified()))
+}
+
+// isThisHost reports whether a server is on the host of this command: then both mean the same by a loopback address.
+func isThisHost(host string) bool {
+	if isLoopback(host) {
+		return true
+	}
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return false // then a note too many is shown
+	}
+	ip := net.ParseIP(host)
+	for _, a := range addresses {
+		if own, ok := a.(*net.IPNet); ok && own.IP.Equal(ip) {
+			return true
+		}
+	}
+	return false
 }
