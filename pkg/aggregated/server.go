@@ -4,9 +4,9 @@
 // (spec: behaviour/09 9.1, 9.2).
 //
 // cluster has what a Cluster is, proxy passes requests on to members; this
-// package makes a server of them. NewConfig
-// gives the configuration that is the same for everybody, the role
-// karmada-aggregated-apiserver adds what flags say, and New makes the server.
+// package makes a server of them. NewConfig gives the configuration that is the
+// same for everybody, the role karmada-aggregated-apiserver adds what flags say,
+// and New makes the server.
 package aggregated
 
 import (

@@ -357,6 +357,7 @@ func TestDiscovery(t *testing.T) {
 	}
 	want := map[string]string{
 		"clusters":        "Cluster cluster false [] []",
+		"clusters/proxy":  "Cluster [create delete get patch update]",
 		"clusters/status": "Cluster [get patch update]",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -485,7 +486,21 @@ func TestStop(t *testing.T) {
 		_, err := do(ctx, admin, fmt.Sprintf("https://localhost:%d/readyz", port), "*/*")
 		return err
 	})
+	joinItself(t, "stopping")
+	direct := rest.CopyConfig(admin)
+	direct.Host = fmt.Sprintf("https://localhost:%d%s/stopping/proxy", port, api)
+	var lasting *http.Response
+	eventually(t, "the other server passes watches on", func(context.Context) error {
+		lasting = send(t, direct, http.MethodGet, "/api/v1/namespaces/default/configmaps?watch=true", "")
+		if lasting.StatusCode != http.StatusOK {
+			return errors.New(lasting.Status)
+		}
+		return nil
+	})
 	cancel()
+	if _, err := io.Copy(io.Discard, lasting.Body); err != nil {
+		t.Errorf("a watch of a member ends well when the server stops: %v", err)
+	}
 	select {
 	case err := <-done:
 		if err != nil {

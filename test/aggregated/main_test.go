@@ -2,6 +2,7 @@ package aggregated
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -12,8 +13,10 @@ import (
 	"testing"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -85,6 +88,10 @@ func runTests(m *testing.M) (code int, err error) {
 	}
 
 	ctx, stop := context.WithCancel(context.Background())
+	if err := e.holdControllers(ctx); err != nil {
+		stop()
+		return 1, err
+	}
 	done := make(chan error, 1)
 	go func() {
 		defer close(done)
@@ -158,50 +165,62 @@ func (e *env) flags(port int, more ...string) []string {
 // etcd returns the URL of the control plane's etcd.
 func (e *env) etcd() string { return fmt.Sprintf("https://127.0.0.1:%d", e.etcdPort) }
 
-// register makes the control plane's API server send requests on, and waits
-// until it does.
-func (e *env) register(ctx context.Context, done <-chan error) error {
-	service := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Service",
-		"metadata": map[string]any{"namespace": names.SystemNamespace, "name": names.AggregatedAPIServer},
-		"spec":     map[string]any{"type": "ExternalName", "externalName": "localhost"},
-	}}
-	registration := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
-		"metadata": map[string]any{"name": "v1alpha1.cluster.karmada.io"},
-		"spec": map[string]any{
-			"group": "cluster.karmada.io", "version": "v1alpha1",
-			"groupPriorityMinimum": int64(2000), "versionPriority": int64(10),
-			"service":  map[string]any{"namespace": names.SystemNamespace, "name": names.AggregatedAPIServer, "port": int64(e.port)},
-			"caBundle": e.caBundle,
+// holdControllers lets the controllers of the control plane look on and keep
+// their lease, but change nothing: these tests are about what the server makes of
+// Clusters, and their Clusters are nowhere.
+func (e *env) holdControllers(ctx context.Context) error {
+	const name = "cluster-admin:karmada"
+	group := rbacv1.Subject{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "system:karmada"}
+	everything := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := e.client.Delete(ctx, everything); err != nil {
+		return fmt.Errorf("take the rights of controllers: %w", err)
+	}
+	rules := []rbacv1.PolicyRule{
+		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"*"}},
+		{APIGroups: []string{"authentication.k8s.io", "authorization.k8s.io"}, Resources: []string{"*"}, Verbs: []string{"create"}},
+		{NonResourceURLs: []string{"*"}, Verbs: []string{"*"}},
+	}
+	for _, o := range []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "look-on"}, Rules: rules},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "look-on"}, Subjects: []rbacv1.Subject{group},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "look-on"},
 		},
-	}}
-	var conditions any
-	for _, o := range []*unstructured.Unstructured{service, registration} {
+	} {
 		if err := e.client.Create(ctx, o); err != nil {
-			return fmt.Errorf("create %s: %w", o.GetKind(), err)
+			return fmt.Errorf("let controllers look on: %w", err)
 		}
 	}
+	return nil
+}
+
+// register makes the control plane's API server send requests to this process
+// instead of the server that the control plane runs itself. Both serve the same,
+// so it does not matter from when on they come.
+func (e *env) register(ctx context.Context, done <-chan error) error {
+	admin := rest.CopyConfig(e.config)
+	admin.CAData, admin.CAFile = e.caBundle, ""
+	var last error
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		select {
 		case err := <-done:
 			return false, fmt.Errorf("the server has ended: %w", err)
 		default:
 		}
-		if err := e.client.Get(ctx, client.ObjectKeyFromObject(registration), registration); err != nil {
-			return false, nil
-		}
-		list, _, _ := unstructured.NestedSlice(registration.Object, "status", "conditions")
-		conditions = list
-		for _, c := range list {
-			if c, ok := c.(map[string]any); ok && c["type"] == "Available" && c["status"] == string(metav1.ConditionTrue) {
-				return true, nil
-			}
-		}
-		return false, nil
+		_, last = do(ctx, admin, fmt.Sprintf("https://localhost:%d/readyz", e.port), "*/*")
+		return last == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait until the API is available, at last %v: %w", conditions, err)
+		return fmt.Errorf("wait until the server is ready, at last %w: %w", last, err)
+	}
+	registration := &unstructured.Unstructured{}
+	registration.SetAPIVersion("apiregistration.k8s.io/v1")
+	registration.SetKind("APIService")
+	registration.SetName("v1alpha1.cluster.karmada.io")
+	change := fmt.Sprintf(`{"spec":{"caBundle":%q,"service":{"port":%d}}}`, base64.StdEncoding.EncodeToString(e.caBundle), e.port)
+	if err := e.client.Patch(ctx, registration, client.RawPatch(types.MergePatchType, []byte(change))); err != nil {
+		return fmt.Errorf("send requests to the server of the tests: %w", err)
 	}
 	return nil
 }

@@ -99,6 +99,10 @@ func TestOneOfAll(t *testing.T) {
 		})
 	}
 
+	c.join("m3", nil, func(c *clusterv1alpha1.Cluster) { c.Spec.ImpersonatorSecretRef = nil })
+	if code, body := c.get("*", "/api/v1/namespaces/a/pods/none"); code != http.StatusNotFound {
+		t.Errorf("a cluster that nobody may be proxied to does not count: got %d: %s", code, body)
+	}
 	c.join("m0", nil, nowhere(t))
 	response, body := c.do(c.request("GET", "*", "/api/v1/namespaces/a/pods/none", nil))
 	if response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(message(t, body), none) || !strings.Contains(body, "m0") {
