@@ -59,7 +59,7 @@ func controllers() []controller {
 		{name: "remedy"},
 		{name: "serviceExport"},
 		{name: "serviceImport"},
-		{name: "unifiedAuth"},
+		{name: "unifiedAuth", needs: kinds(clusters, works), setup: setupUnifiedAuth},
 		{name: "workStatus"},
 		{name: "workloadRebalancer"},
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/controllers/agentrights"
 	"github.com/karmadactl/karmadactl/pkg/controllers/cluster"
 	"github.com/karmadactl/karmadactl/pkg/controllers/clusterstatus"
+	"github.com/karmadactl/karmadactl/pkg/controllers/unifiedauth"
 	"github.com/karmadactl/karmadactl/pkg/features"
 	"github.com/karmadactl/karmadactl/pkg/member"
 	"github.com/karmadactl/karmadactl/pkg/metrics"
@@ -124,4 +125,8 @@ func setupExecution(mgr manager.Manager, s *setting) error {
 		RateLimiter: s.rateLimiter(),
 		Registerer:  s.registerer,
 	})
+}
+
+func setupUnifiedAuth(mgr manager.Manager, s *setting) error {
+	return unifiedauth.Setup(mgr, unifiedauth.Options{RateLimiter: s.rateLimiter()})
 }
