@@ -19,6 +19,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
@@ -325,7 +326,11 @@ func (b Bootstrap) explain(server string, err error) *PullError {
 	)
 	switch {
 	case errors.As(err, &unknownCA):
-		return as(CAMismatch, "the certificate of %s is not signed by the CA of the control plane: somebody is in between, or it has got a new CA; %s", server, b.newToken(""))
+		next := "check the address"
+		if b.Token != "" {
+			next = b.newToken("")
+		}
+		return as(CAMismatch, "the certificate of %s is not signed by the CA of the control plane: somebody is in between, or it was installed anew; %s", server, next)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return as(ServerExpired, "the certificate of %s is not valid now; check the clock of this host, or renew the control plane's certificates", server)
 	case errors.As(err, &invalid):
@@ -351,6 +356,17 @@ func (b Bootstrap) explain(server string, err error) *PullError {
 		why = "no answer in time"
 	}
 	return as(Unreachable, "cannot reach the control plane at %s: %s; check that it runs and that the address is right", server, why)
+}
+
+// ExplainControlPlane turns an error of a request to a control plane at that URL into a *PullError, which a user can act on,
+// if no control plane answered; any other is returned as it is.
+func ExplainControlPlane(server, program string, err error) error {
+	var status apierrors.APIStatus
+	var transport *url.Error
+	if errors.As(err, &status) || !errors.As(err, &transport) {
+		return err
+	}
+	return Bootstrap{Program: program}.explain(server, err)
 }
 
 func (d *discoverer) explain(err error) *PullError { return d.Bootstrap.explain(d.server, err) }

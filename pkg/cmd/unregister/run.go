@@ -46,6 +46,8 @@ type Options struct {
 	// credentials are not the agent's.
 	ControlPlane  *rest.Config
 	Administrator bool
+	// Connect makes a client of it.
+	Connect func(*rest.Config) (client.Client, error)
 
 	Cascade       string
 	DryRun, Force bool
@@ -93,7 +95,7 @@ func (o *Options) leave(ctx context.Context, id string) error {
 		o.say("the agent of cluster %s has no credentials of a control plane: there is nothing to leave", o.Cluster)
 		return nil
 	}
-	c, err := registration.NewClient(o.ControlPlane)
+	c, err := o.Connect(o.ControlPlane)
 	if err != nil {
 		return err
 	}
@@ -103,7 +105,7 @@ func (o *Options) leave(ctx context.Context, id string) error {
 		o.say("the control plane at %s gives the agent of cluster %s no rights any more: it is taken for gone there", o.ControlPlane.Host, o.Cluster)
 		return nil
 	case err != nil && o.Force:
-		o.say("the control plane cannot be asked (%v): it is left as it is, because of --force", err)
+		o.say("the control plane is left as it is, because of --force: %v", registration.ExplainControlPlane(o.ControlPlane.Host, o.Program, err))
 		return nil
 	case err != nil:
 		return o.unreachable(err)
@@ -133,11 +135,12 @@ func (o *Options) leave(ctx context.Context, id string) error {
 func (o *Options) isOut(err error) bool { return !o.Administrator && apierrors.IsForbidden(err) }
 
 func (o *Options) unreachable(err error) error {
-	hint := fmt.Sprintf("repeat this when it answers, or clean up here alone with \"%s unregister %s --force\"", o.Program, o.Cluster)
+	err = registration.ExplainControlPlane(o.ControlPlane.Host, o.Program, err)
+	hint := "repeat this when it answers, or add --force to clean up here alone"
 	if apierrors.IsUnauthorized(err) && !o.Administrator {
-		hint = "the agent's certificate is not accepted (expired?): give credentials of an administrator with --karmada-config, or clean up here alone with --force"
+		hint = "the agent's certificate is not accepted (expired?): give credentials of an administrator with --karmada-config, or add --force to clean up here alone"
 	}
-	return fmt.Errorf("ask the control plane at %s for cluster %s: %w; nothing was removed: %s", o.ControlPlane.Host, o.Cluster, err, hint)
+	return fmt.Errorf("nothing was removed: %w; %s", err, hint)
 }
 
 // remove deletes the Cluster and waits until it is gone. The agent has to live until then: it takes away what was
@@ -152,7 +155,7 @@ func (o *Options) remove(ctx context.Context, c client.Client, cluster *clusterv
 	}
 	err = registration.RemoveCluster(ctx, c, registration.Removal{
 		Name: cluster.Name, UID: string(cluster.UID), Orphan: orphan, Wait: o.Wait, Force: o.Force && o.Administrator,
-		Progress: func(line string) { o.say("%s", line) },
+		Progress: o.progress,
 	})
 	var stuck *registration.StuckError
 	switch {
@@ -164,6 +167,13 @@ func (o *Options) remove(ctx context.Context, c client.Client, cluster *clusterv
 		return fmt.Errorf("%w; repeat this to wait longer, or remove it by force: %s unregister %s --force --karmada-config=<KUBECONFIG OF AN ADMINISTRATOR>%s", err, o.Program, o.Cluster, o.cascadeFlag(orphan))
 	}
 	return fmt.Errorf("remove cluster %s: %w", o.Cluster, err)
+}
+
+// progress tells what is waited for. That the agent loses its rights is how it ends.
+func (o *Options) progress(line string) {
+	if o.Administrator || !strings.Contains(line, "is forbidden") {
+		o.say("%s", line)
+	}
 }
 
 func (o *Options) cascadeFlag(orphan bool) string {

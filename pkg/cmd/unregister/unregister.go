@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/kubectl/pkg/util/templates"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karmadactl/karmadactl/pkg/cmd/agentprocess"
 	"github.com/karmadactl/karmadactl/pkg/cmd/factory"
@@ -113,7 +114,7 @@ func (f *Flags) AddFlags(fs *pflag.FlagSet) {
 func (f *Flags) ToOptions(c *factory.Factory, s genericiooptions.IOStreams, name string) (*Options, error) {
 	o := &Options{
 		Program: f.Program, Cluster: name, Namespace: f.ClusterNamespace, Cascade: f.Cascade, DryRun: f.DryRun, Force: f.Force, Wait: f.Wait,
-		AgentName: f.AgentName, AgentNamespace: f.Namespace, Explain: c.Explain, IOStreams: s,
+		AgentName: f.AgentName, AgentNamespace: f.Namespace, Explain: c.Explain, Connect: connect, IOStreams: s,
 	}
 	if f.Wait <= 0 {
 		return nil, fmt.Errorf("--wait %s must be longer than zero", f.Wait)
@@ -188,6 +189,19 @@ func (f *Flags) controlPlane(o *Options) error {
 		o.ControlPlane = cfg
 	}
 	return nil
+}
+
+// connect returns a client of the control plane that finds out where each kind is served: access rules are among them.
+func connect(cfg *rest.Config) (client.Client, error) {
+	scheme, err := registration.NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("make a client of %s: %w", cfg.Host, err)
+	}
+	return c, nil
 }
 
 func load(rules *clientcmd.ClientConfigLoadingRules, context string) (*rest.Config, error) {

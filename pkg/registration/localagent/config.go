@@ -71,6 +71,9 @@ func (c Config) Args(l Layout) []string {
 		"--controllers=" + controllers,
 		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", c.HealthPort),
 		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", c.MetricsPort),
+		// The supervisor's lock makes it the only one. Without a lease it need not end when the control plane is away for
+		// a while, nor wait for its own when it was killed.
+		"--leader-elect=false",
 	}
 	for _, optional := range []struct{ flag, value string }{
 		{"proxy-server-address", c.ProxyURL},

@@ -129,7 +129,7 @@ func (r Request) identity(ctx context.Context, old *Config, asked func()) (id re
 		return id, false, err
 	}
 	if ca != nil && !registration.SameAuthority(ca, id.CA) {
-		return id, false, fmt.Errorf("the agent in %s belongs to another control plane, %s, with another CA than %s: unregister it there first, or choose another directory with --agent-dir", l.Dir, old.Server, id.Server)
+		return id, false, fmt.Errorf("the agent in %s belongs to another control plane, that at %s, whose CA is not that of %s: unregister it there first, with --force if it is no more, or choose another directory with --agent-dir", l.Dir, old.Server, id.Server)
 	}
 	store := keyFile(l.PendingKey())
 	r.Say("Asking the control plane for a certificate.")

@@ -301,7 +301,7 @@ func TestEnrol(t *testing.T) {
 	other := newControlPlane(t)
 	elsewhere := other.wanted(r.Layout.Dir)
 	_, err = Enrol(t.Context(), elsewhere)
-	if err == nil || !strings.Contains(err.Error(), "belongs to another control plane, https://"+c.endpoint) {
+	if err == nil || !strings.Contains(err.Error(), "belongs to another control plane, that at https://"+c.endpoint) {
 		t.Errorf("the agent of one control plane is not another's: %v", err)
 	}
 	if len(other.requests) > 0 {
@@ -472,6 +472,7 @@ func TestArgs(t *testing.T) {
 	want := []string{
 		"karmada-agent", "--karmada-kubeconfig=/d/karmada-agent.conf", "--kubeconfig=/d/member.conf", "--cluster-name=m", "--cluster-namespace=karmada-cluster",
 		"--cluster-api-endpoint=https://m", "--controllers=*,certRotation", "--health-probe-bind-address=127.0.0.1:1", "--metrics-bind-address=127.0.0.1:2",
+		"--leader-elect=false",
 		"--proxy-server-address=http://p", "--cluster-zones=x,y", "--cluster-labels=a=1,b=2",
 	}
 	if diff := cmp.Diff(want, c.Args(Layout{Dir: "/d"})); diff != "" {
