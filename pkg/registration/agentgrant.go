@@ -88,7 +88,8 @@ func ensureAgentRights(ctx context.Context, w *Writer, cluster string, owner *cl
 	if err != nil {
 		return err
 	}
-	for _, wanted := range objects {
+	var errs []error
+	for i, wanted := range objects {
 		_, err := ensure(ctx, w, bare(wanted), func(found client.Object) error {
 			if !found.GetDeletionTimestamp().IsZero() {
 				return fmt.Errorf("%s is being removed: this goes on when it is gone", w.Describe(found))
@@ -109,10 +110,13 @@ func ensureAgentRights(ctx context.Context, w *Writer, cluster string, owner *cl
 			err = replace(ctx, w, wanted, owner)
 		}
 		if err != nil {
-			return fmt.Errorf("give the agent of cluster %q its rights: %w", cluster, err)
+			errs = append(errs, fmt.Errorf("give the agent of cluster %q its rights: %w", cluster, err))
+		}
+		if err != nil && i == 0 {
+			break // without the note there is nothing to give
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // EnsureRBACGeneratorRights brings RBACGeneratorRights to be there.

@@ -157,7 +157,11 @@ func (r *Reconciler) answer(ctx context.Context, csr *certificatesv1.Certificate
 	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: t, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastUpdateTime: metav1.NewTime(r.now()),
 	})
-	if err := r.live.SubResource(approvalSubresource).Update(ctx, csr); err != nil {
+	err := r.live.SubResource(approvalSubresource).Update(ctx, csr)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return nil // it is gone, or somebody has changed it, which brings it here again
+	case err != nil:
 		return fmt.Errorf("answer the request with %s: %w", t, err)
 	}
 	return nil

@@ -59,14 +59,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil // not registered yet
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("read cluster %q: %w", name, err)
-	case !ours || cluster.Spec.SyncMode != clusterv1alpha1.Pull || !cluster.DeletionTimestamp.IsZero():
+	case !ours || cluster.Spec.SyncMode != clusterv1alpha1.Pull:
 		return reconcile.Result{}, nil
 	}
 	owner, tied := registration.OwnerOfAgentRights(role)
 	if !tied {
 		return reconcile.Result{}, r.tie(ctx, cluster) // whose event comes back here
 	}
-	if owner != cluster.UID || grant.TokenID == "" {
+	if owner != cluster.UID || grant.TokenID == "" || !cluster.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
 	}
 	return r.endToken(ctx, cluster, grant)
