@@ -38,8 +38,6 @@ type Config struct {
 	Namespace string `json:"namespace"`
 	// APIEndpoint is the URL of the member's API server, as the control plane is told it.
 	APIEndpoint string `json:"apiEndpoint"`
-	// Insecure says that the member's kubeconfig does not check its certificate.
-	Insecure bool `json:"insecure,omitempty"`
 	// ProxyURL is a proxy by which the control plane reaches the member.
 	ProxyURL string            `json:"proxyURL,omitempty"`
 	Provider string            `json:"provider,omitempty"`
