@@ -126,6 +126,7 @@ type connection struct {
 	discoveryErr  error
 
 	mu      sync.Mutex
+	server  string // whose address is in the config
 	last    failure
 	earlier []failure
 }
@@ -147,6 +148,9 @@ func (c *connection) ToRESTConfig() (*rest.Config, error) {
 	}
 	server := describe(cfg)
 	cfg.Wrap(c.watchFailures(server))
+	c.mu.Lock()
+	c.server = server.url
+	c.mu.Unlock()
 	return cfg, nil
 }
 

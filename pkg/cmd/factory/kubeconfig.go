@@ -118,7 +118,11 @@ func (c *connection) read(files []string, rules *clientcmd.ClientConfigLoadingRu
 	if c.context != "" {
 		s.context = c.context
 	}
-	if _, ok := config.Contexts[s.context]; ok {
+	if chosen, ok := config.Contexts[s.context]; ok {
+		// client-go would go on as nobody.
+		if _, ok := config.AuthInfos[chosen.AuthInfo]; !ok && chosen.AuthInfo != "" {
+			return nil, s.unusable(fmt.Errorf("it names user %q, which is not there", chosen.AuthInfo))
+		}
 		return s, nil
 	}
 

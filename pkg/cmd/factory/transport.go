@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 )
 
@@ -25,6 +26,17 @@ import (
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A wrapped roundTripper is one around another, which what looks for a
+// connection can get at.
+type wrapped struct {
+	roundTripper
+	next http.RoundTripper
+}
+
+var _ utilnet.RoundTripperWrapper = wrapped{}
+
+func (w wrapped) WrappedRoundTripper() http.RoundTripper { return w.next }
 
 // A failure is how the last request of a connection went wrong; the zero value
 // is one that did not.
@@ -91,7 +103,7 @@ func proxyOf(cfg *rest.Config) string {
 // passed on as they are: client-go decides by them what to try again.
 func (c *connection) watchFailures(s server) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(req *http.Request) (*http.Response, error) {
+		return wrapped{next: next, roundTripper: func(req *http.Request) (*http.Response, error) {
 			resp, err := next.RoundTrip(req)
 			var last failure
 			switch {
@@ -106,7 +118,7 @@ func (c *connection) watchFailures(s server) func(http.RoundTripper) http.RoundT
 			}
 			c.remember(last)
 			return resp, err
-		})
+		}}
 	}
 }
 
@@ -126,7 +138,7 @@ func failFast(next http.RoundTripper) http.RoundTripper {
 	var mu sync.Mutex
 	var answered bool
 	var failed error
-	return roundTripper(func(req *http.Request) (*http.Response, error) {
+	return wrapped{next: next, roundTripper: func(req *http.Request) (*http.Response, error) {
 		mu.Lock()
 		known := failed
 		mu.Unlock()
@@ -145,7 +157,7 @@ func failFast(next http.RoundTripper) http.RoundTripper {
 			failed = err
 		}
 		return resp, err
-	})
+	}}
 }
 
 // someFailures is how many failures are remembered after another request has
@@ -176,6 +188,12 @@ func (c *connection) explanationOf(err error) *Error {
 		if errors.Is(err, f.raw) && isAbout(err, f) {
 			return f.explained
 		}
+	}
+	// Where credentials come from is asked before anything goes to the server.
+	if text := oneLine(transport.Err); strings.HasPrefix(text, "getting credentials: ") && isBelow(transport.URL, c.server) {
+		return &Error{Reason: CredentialsUnavailable, cause: err, text: fmt.Sprintf(
+			"the credentials of %s cannot be had: %s; run its credential plugin by itself to see why, or pass another kubeconfig with %s",
+			c.from(), strings.TrimPrefix(text, "getting credentials: "), c.end.kubeconfigFlag)}
 	}
 	return nil
 }
@@ -223,9 +241,6 @@ func (c *connection) explain(s server, err error) *Error {
 	case asValue(err, &host):
 		return as(WrongHost, "the certificate of %s is not for that address (%s); use an address that it names%s",
 			name, oneLine(host), c.end.addAddress)
-	case strings.Contains(err.Error(), "getting credentials: "):
-		return as(CredentialsUnavailable, "the credentials of %s cannot be had: %s; run its credential plugin by itself, or pass another kubeconfig with %s",
-			c.from(), oneLine(err), c.end.kubeconfigFlag)
 	}
 
 	why, to := oneLine(err), "the address is right"
@@ -238,7 +253,7 @@ func (c *connection) explain(s server, err error) *Error {
 		why = "it does not speak TLS"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF):
 		why = "it closed the connection"
-	case errors.As(err, &netErr) && netErr.Timeout():
+	case errors.As(err, &netErr) && netErr.Timeout(), strings.HasSuffix(err.Error(), "request canceled"): // by the client's timer
 		why = "no answer in time"
 	}
 	if s.via != "" {
