@@ -6,7 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
+	"github.com/karmadactl/karmadactl/pkg/names"
 )
 
 // maxMessage is how long the message of a condition may be.
@@ -64,6 +66,15 @@ func isSuspended(w *workv1alpha1.Work) bool {
 
 func preserves(w *workv1alpha1.Work) bool {
 	return w.Spec.PreserveResourcesOnDeletion != nil && *w.Spec.PreserveResourcesOnDeletion
+}
+
+// keepsObjects reports whether c is leaving and what was propagated to it is to
+// stay. Its Works say so, too, but one may have been deleted, or made, before
+// they were told. Works of the system itself always go; a value that nobody
+// knows keeps what is there.
+func keepsObjects(c *clusterv1alpha1.Cluster, w *workv1alpha1.Work) bool {
+	cascade := c.Annotations[names.ClusterCascadeAnnotation]
+	return isLeaving(c) && cascade != "" && cascade != names.CascadeDelete && w.Labels[names.SystemLabel] != names.True
 }
 
 // copyConditions puts the conditions that this stage writes from one Work into

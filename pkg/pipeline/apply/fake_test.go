@@ -335,6 +335,10 @@ func aCluster(change ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster
 	return c
 }
 
+func orphaning(c *clusterv1alpha1.Cluster) {
+	c.Annotations = map[string]string{"cluster.karmadactl.io/cascade": "orphan"}
+}
+
 func notReady(c *clusterv1alpha1.Cluster) { c.Status.Conditions[0].Status = metav1.ConditionUnknown }
 func pull(c *clusterv1alpha1.Cluster)     { c.Spec.SyncMode = clusterv1alpha1.Pull }
 func leaving(c *clusterv1alpha1.Cluster) {

@@ -170,7 +170,7 @@ func (r *Reconciler) undoAll(ctx context.Context, c *clusterv1alpha1.Cluster, w 
 		case meta.IsNoMatchError(err):
 		case err != nil:
 			errs = append(errs, err)
-		case preserves(w):
+		case preserves(w) || keepsObjects(c, w):
 			errs = append(errs, t.release(ctx))
 		default:
 			errs = append(errs, t.delete(ctx))

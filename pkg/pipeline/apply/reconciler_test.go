@@ -341,6 +341,16 @@ func TestReconcile(t *testing.T) {
 			cluster: aCluster(leaving), work: aWork(t, manifests{config("v")}, deleted), there: manifests{ours(config("v"))},
 			want: want{calls: []string{"get ConfigMap default/a", "delete in the background: ConfigMap default/a"}, writes: []string{"patch"}, gone: true},
 		},
+		"DeleteLeavingOrphan": {
+			reason:  "What is to stay stays, also where the Work itself does not say so.",
+			cluster: aCluster(leaving, orphaning), work: aWork(t, manifests{config("v")}, deleted), there: manifests{ours(config("v"))},
+			want: want{calls: []string{"get ConfigMap default/a", "patch ConfigMap default/a"}, writes: []string{"patch"}, gone: true, object: config("v")},
+		},
+		"DeleteStayingOrphan": {
+			reason:  "As long as the cluster does not leave, a Work that goes takes its objects along.",
+			cluster: aCluster(orphaning), work: aWork(t, manifests{config("v")}, deleted), there: manifests{ours(config("v"))},
+			want: want{calls: []string{"get ConfigMap default/a", "delete in the background: ConfigMap default/a"}, writes: []string{"patch"}, gone: true},
+		},
 		"DeleteNoCluster": {
 			reason: "There is nothing to clean up.",
 			work:   aWork(t, manifests{config("v")}, deleted), want: want{writes: []string{"patch"}, gone: true},
