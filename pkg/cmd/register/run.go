@@ -157,7 +157,10 @@ func (o *Options) start(ctx context.Context, res localagent.Result) error {
 	if err != nil {
 		return err
 	}
-	pid, err := localagent.Start(ctx, o.Layout, supervisor, res.Changed || res.Enrolled)
+	// An agent whose Cluster was deleted does not enter it again by itself.
+	cluster, err := registration.FindCluster(ctx, controlPlane, o.Config.Cluster)
+	gone := err == nil && cluster == nil // the agent finds out about any other error
+	pid, err := localagent.Start(ctx, o.Layout, supervisor, res.Changed || res.Enrolled || gone)
 	if err != nil {
 		return err
 	}

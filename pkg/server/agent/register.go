@@ -37,7 +37,7 @@ func (p parts) enter(ctx context.Context, log klog.Logger) (*clusterv1alpha1.Clu
 		}
 		if text := err.Error(); text != said {
 			said = text
-			log.Error(err, "Cannot register the cluster yet, trying again")
+			log.Error(err, hint(err))
 		}
 		timer := time.NewTimer(pause.Step())
 		select {
@@ -55,9 +55,20 @@ func permanent(err error) bool {
 	return errors.As(err, &taken) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }
 
+// hint says what an error means that is waited out.
+func hint(err error) string {
+	switch {
+	case apierrors.IsForbidden(err):
+		return "The control plane gives this agent no rights, trying again: they are on their way, or went with a Cluster that was deleted; then the cluster has to be registered anew"
+	case apierrors.IsUnauthorized(err):
+		return "The control plane or the cluster does not accept the agent's credentials, trying again: if they have expired, the cluster has to be registered anew"
+	}
+	return "Cannot register the cluster yet, trying again"
+}
+
 // reportDeletion logs that the Cluster was deleted: nothing is carried to the
-// cluster any more, and it is not entered again before the next start (spec:
-// behaviour/11 11.1).
+// cluster any more, and this process does not enter it again (spec: behaviour/11
+// 11.1). The agent's rights go with the Cluster.
 func reportDeletion(mgr manager.Manager, cluster string) error {
 	err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		log := klog.FromContext(ctx)
@@ -66,7 +77,7 @@ func reportDeletion(mgr manager.Manager, cluster string) error {
 			return fmt.Errorf("watch cluster %s: %w", cluster, err)
 		}
 		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(any) {
-			log.Info("The Cluster was deleted at the control plane: this agent has nothing to do any more. Start it anew to register the cluster again", "cluster", cluster)
+			log.Info("The Cluster was deleted at the control plane: this agent has nothing to do any more, and loses its rights. Register the cluster anew to go on", "cluster", cluster)
 		}})
 		if err != nil {
 			return fmt.Errorf("watch cluster %s: %w", cluster, err)
