@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
@@ -87,6 +89,13 @@ func ValidateAddress(address string) error {
 		return errors.New("must not have credentials in it, which everybody could read who can read Clusters")
 	}
 	return nil
+}
+
+// IsTaken reports that a name or an ID is another cluster's. An agent, which cannot list the Clusters, hears that from the
+// server, in the contract's words.
+func IsTaken(err error) bool {
+	var taken *TakenError
+	return errors.As(err, &taken) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), " has been registered")
 }
 
 // PreviewPull returns what an agent would make in its cluster, and the Cluster that it would enter. Nothing is written, and

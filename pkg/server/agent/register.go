@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -51,8 +50,7 @@ func (p parts) enter(ctx context.Context, log klog.Logger) (*clusterv1alpha1.Clu
 
 // permanent reports that the same request will not succeed later.
 func permanent(err error) bool {
-	var taken *registration.TakenError
-	return errors.As(err, &taken) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+	return registration.IsTaken(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }
 
 // hint says what an error means that is waited out.

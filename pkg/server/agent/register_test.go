@@ -22,6 +22,7 @@ func TestWhatIsWaitedOut(t *testing.T) {
 		hint      string
 	}{
 		"Taken":     {"The name is another cluster's, and stays so.", &registration.TakenError{By: &clusterv1alpha1.Cluster{}}, true, ""},
+		"TakenID":   {"So the server says, which knows all Clusters.", apierrors.NewForbidden(clusters, "m", &registration.TakenError{By: &clusterv1alpha1.Cluster{}}), true, ""},
 		"Invalid":   {"The server does not take what the flags say.", apierrors.NewInvalid(schema.GroupKind{Kind: "Cluster"}, "m", nil), true, ""},
 		"Away":      {"A control plane that restarts.", apierrors.NewServiceUnavailable("x"), false, "trying again"},
 		"Refused":   {"A cluster that restarts.", errors.New("connection refused"), false, "trying again"},
