@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log"
 	"math/big"
@@ -15,6 +16,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,18 +86,40 @@ func (c *ca) leaf(t *testing.T, host string, notAfter time.Time) (certPEM, keyPE
 }
 
 // serve starts a server with that certificate, and returns its URL.
-func serve(t *testing.T, certPEM, keyPEM []byte) string {
+func serve(t *testing.T, certPEM, keyPEM []byte, answer http.HandlerFunc) string {
 	t.Helper()
 	pair, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
 		t.Fatalf("load server certificate: %v", err)
 	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(plainKubernetes))
+	server := httptest.NewUnstartedServer(answer)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequestClientCert}
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that refuse the certificate are the point
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+// aControlPlane answers as one without clusters does.
+func aControlPlane(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	switch clusters := "/apis/cluster.karmada.io/v1alpha1/clusters"; {
+	case r.URL.Path == "/apis":
+		_, _ = w.Write([]byte(`{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"policy.karmada.io"},{"name":"work.karmada.io"},{"name":"cluster.karmada.io"}]}`))
+	case r.URL.Path == "/api/v1/namespaces/kube-system":
+		_, _ = w.Write([]byte(`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"plane"}}`))
+	case r.URL.Path == clusters:
+		_, _ = w.Write([]byte(`{"kind":"ClusterList","apiVersion":"cluster.karmada.io/v1alpha1","metadata":{},"items":[]}`))
+	case strings.HasPrefix(r.URL.Path, clusters+"/"):
+		name := strings.TrimPrefix(r.URL.Path, clusters+"/")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"clusters.cluster.karmada.io \"%[1]s\" not found","reason":"NotFound","details":{"name":%[1]q,"group":"cluster.karmada.io","kind":"clusters"},"code":404}`, name)
+	case strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/karmada-cluster/secrets/"):
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"secrets not found","reason":"NotFound","details":{"kind":"secrets"},"code":404}`))
+	default:
+		plainKubernetes(w, r)
+	}
 }
 
 // plainKubernetes answers discovery as a server without karmada's API does,
@@ -135,11 +159,12 @@ func writeKubeconfigs(t *testing.T, dir string) {
 	past := time.Now().Add(-time.Hour)
 	right, wrong := newCA(t, "right"), newCA(t, "wrong")
 	cert, key := right.leaf(t, "127.0.0.1", hour)
-	good := serve(t, cert, key)
+	good := serve(t, cert, key, plainKubernetes)
+	plane := serve(t, cert, key, aControlPlane)
 	cert, key = right.leaf(t, "127.0.0.1", past)
-	expired := serve(t, cert, key)
+	expired := serve(t, cert, key, plainKubernetes)
 	cert, key = right.leaf(t, "elsewhere.example", hour)
-	elsewhere := serve(t, cert, key)
+	elsewhere := serve(t, cert, key, plainKubernetes)
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
 
@@ -166,6 +191,7 @@ func writeKubeconfigs(t *testing.T, dir string) {
 		}
 	}
 	write("good.config", good, right.pem, clientCert, clientKey)
+	write("plane.config", plane, right.pem, clientCert, clientKey)
 	write("wrongca.config", good, wrong.pem, clientCert, clientKey)
 	write("oldclient.config", good, right.pem, oldCert, oldKey)
 	write("oldserver.config", expired, right.pem, clientCert, clientKey)

@@ -203,7 +203,7 @@ type Options struct {
 	WaitReady func(ctx context.Context) (*clusterv1alpha1.Cluster, error)
 	// Wait is how long; 0 does not wait.
 	Wait time.Duration
-	// Notes are what the user should know beforehand.
+	// Notes are what the user should know of a cluster that can be joined.
 	Notes  []string
 	Output string
 	genericiooptions.IOStreams
@@ -214,12 +214,12 @@ func (o *Options) say(line string) { _, _ = fmt.Fprintln(o.ErrOut, line) }
 
 // Run joins the cluster, says so, and waits until it can be used. That it cannot in time is an error, but joined it is.
 func (o *Options) Run(ctx context.Context) error {
-	for _, n := range o.Notes {
-		o.say("note: " + n)
-	}
 	plan, err := o.Registrar.Join(ctx, o.Request)
 	if err != nil {
 		return fmt.Errorf("join cluster %q: %w", o.Request.Name, err)
+	}
+	for _, n := range o.Notes {
+		o.say("note: " + n)
 	}
 	if o.Request.DryRun {
 		return printPlan(o.Out, plan, o.Output)

@@ -155,7 +155,7 @@ func TestRun(t *testing.T) {
 		"NotReady": {reason: "Joined it is, and that is said; but it cannot be used.", options: Options{Wait: 1}, readyErr: notReady, out: "cluster(m) is joined successfully\n", want: notReady, waits: 1},
 		"Failed":   {reason: "Nothing is said that is not so.", options: Options{Wait: 1}, err: errBoom, want: errBoom},
 		"Name":     {reason: "Programs get what they asked for.", options: Options{Wait: 1, Output: "name"}, out: "cluster.cluster.karmada.io/m\n", errOut: "cluster(m) is joined successfully\n", waits: 1},
-		"Notes":    {reason: "They come first, and not where output is.", options: Options{Notes: []string{"n"}}, out: "cluster(m) is joined successfully\n", errOut: "note: n\n"},
+		"Notes":    {reason: "They are not where output is.", options: Options{Notes: []string{"n"}}, out: "cluster(m) is joined successfully\n", errOut: "note: n\n"},
 		"YAML": {
 			reason: "It is the Cluster as it is then.", options: Options{Wait: 1, Output: "yaml"}, waits: 1, errOut: "cluster(m) is joined successfully\n",
 			out: "apiVersion: cluster.karmada.io/v1alpha1\nkind: Cluster\nmetadata:\n  labels:\n    ready: \"yes\"\n  name: m\nspec:\n  syncMode: \"\"\n",
