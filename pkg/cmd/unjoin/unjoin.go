@@ -248,6 +248,7 @@ func (o *Options) checkMember(ctx context.Context, c *clusterv1alpha1.Cluster) e
 	}
 	id, err := registration.ClusterID(ctx, o.Member.Client)
 	if err != nil {
+		o.say("nothing was removed; without --cluster-kubeconfig cluster %s is removed from the control plane alone", o.Name)
 		return registration.AtMember(err)
 	}
 	if err := registration.RefuseControlPlane(ctx, o.ControlPlane, o.Member.API, id); err != nil {
