@@ -142,7 +142,7 @@ func (r CertificateRequest) Issue(ctx context.Context, requests certificatesclie
 		case <-ctx.Done():
 			timer.Stop()
 			return nil, &PullError{Reason: RequestPending, cause: context.Cause(ctx), text: fmt.Sprintf(
-				"certificate request %s was not approved in time: an administrator of the control plane can approve it (kubectl certificate approve %s), then run this again", r.Name, r.Name)}
+				"certificate request %s was not approved in time: see that karmada-controller-manager runs in the control plane with the controller agentcsrapproving, and that access rules let the token's groups have it (ClusterRoleBindings system:karmada:agent-autoapprove-*), then run this again", r.Name)}
 		case <-timer.C:
 		}
 		switch got, err := requests.Get(ctx, r.Name, metav1.GetOptions{}); {

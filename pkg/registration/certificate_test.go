@@ -191,7 +191,7 @@ func TestEnrolmentRequest(t *testing.T) {
 		"Denied":  {reason: "The approver's words are shown.", decide: condition(certificatesv1.CertificateDenied, "token abcdef is for cluster x:\nmake one for m"), want: RequestDenied, says: "token abcdef is for cluster x: make one for m", created: 1},
 		"Failed":  {reason: "It was approved, and could not be signed.", decide: condition(certificatesv1.CertificateFailed, "no"), want: RequestFailed, says: "cannot sign", created: 1},
 		"Rubbish": {reason: "What was issued is no certificate.", decide: func(csr *certificatesv1.CertificateSigningRequest) { csr.Status.Certificate = []byte("x") }, want: RequestFailed, says: "cannot be used", created: 1},
-		"Pending": {reason: "Nobody approves.", decide: func(*certificatesv1.CertificateSigningRequest) {}, want: RequestPending, says: "kubectl certificate approve m-", created: 1, kept2: true},
+		"Pending": {reason: "Nobody approves.", decide: func(*certificatesv1.CertificateSigningRequest) {}, want: RequestPending, says: "the controller agentcsrapproving", created: 1, kept2: true},
 		"Expired": {reason: "The token ended between discovery and this.", refuse: apierrors.NewUnauthorized("no"), want: TokenUnknown, says: "token create --cluster=m", created: 1, kept2: true},
 		"Forbidden": {
 			reason: "The token has no right to ask.", want: RequestDenied, says: "register cluster m", created: 1, kept2: true,

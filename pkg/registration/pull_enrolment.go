@@ -179,7 +179,7 @@ func (e Enrolment) request(ctx context.Context, requests certificatesclient.Cert
 	}
 	asked()
 	cert, err := r.Issue(ctx, requests, func() {
-		e.notice("waiting for the approval of certificate request %s; an administrator of the control plane can give it: kubectl certificate approve %s", r.Name, r.Name)
+		e.notice("waiting for karmada-controller-manager to approve certificate request %s", r.Name)
 	})
 	if err == nil {
 		return NewPair(cert, key)

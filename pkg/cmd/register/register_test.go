@@ -137,7 +137,11 @@ func TestPreflight(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o, _ := options(t, tc.groups, tc.deployments...)
 			if tc.config != "" {
-				if err := errors.Join(os.MkdirAll(o.Layout.Dir, 0o700), os.WriteFile(o.Layout.ConfigFile(), []byte(tc.config), 0o600)); err != nil {
+				if err := errors.Join(
+					os.MkdirAll(filepath.Dir(o.Layout.Credential()), 0o700),
+					os.WriteFile(o.Layout.ConfigFile(), []byte(tc.config), 0o600),
+					os.WriteFile(o.Layout.Credential(), nil, 0o600), // there was a certificate once
+				); err != nil {
 					t.Fatal(err)
 				}
 			}

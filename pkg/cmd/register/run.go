@@ -166,6 +166,9 @@ func (o *Options) start(ctx context.Context, res localagent.Result) error {
 	}
 	o.say("[karmada-agent-start] The agent is kept running by process %d; its log is %s", pid, o.Layout.LogFile())
 	if err := o.awaitEntry(ctx, controlPlane); err != nil {
+		if res.New && errors.Is(err, errAgentFailed) {
+			err = errors.Join(err, localagent.Remove(o.Layout))
+		}
 		return err
 	}
 	joined := fmt.Sprintf("cluster(%s) is joined successfully\n", o.Config.Cluster)
@@ -206,6 +209,9 @@ const (
 	entryInterval = 200 * time.Millisecond
 )
 
+// errAgentFailed says that an agent ended instead of entering its cluster.
+var errAgentFailed = errors.New("its agent failed")
+
 // awaitEntry waits until the Cluster is there. An agent that ends instead is stopped, and the reason is its last words: it
 // would only be started again to say the same.
 func (o *Options) awaitEntry(ctx context.Context, controlPlane client.Client) error {
@@ -227,7 +233,7 @@ func (o *Options) awaitEntry(ctx context.Context, controlPlane client.Client) er
 			return err
 		}
 		if failure != "" {
-			err := fmt.Errorf("register cluster %s: its agent failed: %s", o.Config.Cluster, failure)
+			err := fmt.Errorf("register cluster %s: %w: %s", o.Config.Cluster, errAgentFailed, failure)
 			return errors.Join(err, localagent.Stop(ctx, o.Layout))
 		}
 		select {

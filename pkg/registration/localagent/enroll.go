@@ -37,11 +37,26 @@ type Result struct {
 	Changed bool
 	// Enrolled says that the agent got a certificate now.
 	Enrolled bool
+	// New says that the directory held no agent before.
+	New bool
+}
+
+// isFinal reports whether asking again would get the same answer: there is nothing to go on with.
+func isFinal(err error) bool {
+	var refused *registration.PullError
+	if !errors.As(err, &refused) {
+		return false
+	}
+	switch refused.Reason {
+	case registration.RequestDenied, registration.RequestFailed, registration.TokenUnknown:
+		return true
+	}
+	return false
 }
 
 // Enrol makes the directory of an agent, or what is missing of it, and gets the agent a certificate unless it has one that
 // the control plane accepts. It can be repeated, and goes on where an earlier try was interrupted. When it fails before the
-// control plane was asked for anything, nothing is left of what it made.
+// control plane was asked for anything, or because the control plane said no, nothing is left of what it made.
 func Enrol(ctx context.Context, r Request) (res Result, err error) {
 	l := r.Layout
 	old, err := Check(l, r.Config)
@@ -57,7 +72,7 @@ func Enrol(ctx context.Context, r Request) (res Result, err error) {
 	}
 	asked := false
 	defer func() {
-		if err != nil && old == nil && !asked {
+		if err != nil && old == nil && (!asked || isFinal(err)) {
 			err = errors.Join(err, lock.Remove(), removeFiles(l))
 			return
 		}
@@ -96,7 +111,7 @@ func Enrol(ctx context.Context, r Request) (res Result, err error) {
 		}
 		res.Changed = res.Changed || changed
 	}
-	res.Config, res.Enrolled = cfg, enrolled
+	res.Config, res.Enrolled, res.New = cfg, enrolled, old == nil
 	return res, nil
 }
 
@@ -172,6 +187,12 @@ func Check(l Layout, wanted Config) (*Config, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if old.Cluster != wanted.Cluster || old.ClusterID != wanted.ClusterID {
+		// A try that was interrupted before there was a certificate has made nothing that somebody could miss.
+		if _, err := os.Stat(l.Credential()); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
 	}
 	switch {
 	case old.Cluster != wanted.Cluster:
