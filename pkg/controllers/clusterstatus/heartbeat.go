@@ -16,9 +16,13 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/names"
 )
 
-// DefaultLeaseDuration is how long an agent's lease holds; a quarter of it goes
-// by between two renewals (spec: behaviour/11 11.9).
-const DefaultLeaseDuration = 40 * time.Second
+// DefaultLeaseDuration is how long an agent's lease holds, and
+// DefaultLeaseInterval how much of it goes by between two renewals (spec:
+// behaviour/11 11.9).
+const (
+	DefaultLeaseDuration = 40 * time.Second
+	DefaultLeaseInterval = DefaultLeaseDuration / 4
+)
 
 // A heartbeat renews the lease that says that a cluster's agent is alive. It
 // neither lists nor watches leases: an agent may reach only its own.
@@ -28,6 +32,7 @@ type heartbeat struct {
 	log      logr.Logger
 	owner    *clusterv1alpha1.Cluster // name and UID are enough
 	duration time.Duration
+	interval time.Duration // from one renewal to the next
 	now      func() time.Time
 
 	lease *coordinationv1.Lease // as it was written last, nil when it is to be read
@@ -38,7 +43,7 @@ func (h *heartbeat) run(ctx context.Context) {
 	failures := 0
 	for {
 		err := h.renew(ctx)
-		pause := h.duration / 4
+		pause := h.interval
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -61,7 +66,7 @@ func (h *heartbeat) run(ctx context.Context) {
 
 // renew renews the lease once, and makes it when there is none.
 func (h *heartbeat) renew(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, h.duration/4)
+	ctx, cancel := context.WithTimeout(ctx, h.interval)
 	defer cancel()
 	if h.lease == nil {
 		lease := &coordinationv1.Lease{}

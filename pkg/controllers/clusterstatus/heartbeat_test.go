@@ -44,7 +44,7 @@ func TestRenew(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, tc.objects...)
-			h := &heartbeat{client: w.client, live: w.client, log: logr.Discard(), owner: named("m1", "u"), duration: DefaultLeaseDuration, now: func() time.Time { return epoch }}
+			h := &heartbeat{client: w.client, live: w.client, log: logr.Discard(), owner: named("m1", "u"), duration: DefaultLeaseDuration, interval: DefaultLeaseInterval, now: func() time.Time { return epoch }}
 			if err := h.renew(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +87,7 @@ func TestAgent(t *testing.T) {
 	w := newWorld(t, modelled())
 	server := newMemberServer(t)
 	l, pass := newLoop(t, w, server.URL)
-	l.o.LeaseDuration = DefaultLeaseDuration
+	l.o.LeaseDuration, l.o.LeaseInterval = DefaultLeaseDuration, DefaultLeaseInterval
 	ctx := looking(t, l)
 
 	server.set(func() { server.ready = 500 })
@@ -117,7 +117,7 @@ func TestHeartbeatGoesOn(t *testing.T) {
 		},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
-	h := &heartbeat{client: flaky, live: flaky, log: logr.Discard(), owner: named("m1", "u"), duration: 400 * time.Millisecond, now: time.Now}
+	h := &heartbeat{client: flaky, live: flaky, log: logr.Discard(), owner: named("m1", "u"), duration: 400 * time.Millisecond, interval: 100 * time.Millisecond, now: time.Now}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

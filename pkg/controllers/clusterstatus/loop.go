@@ -266,7 +266,7 @@ func (l *loop) startHeartbeat(ctx context.Context, c *clusterv1alpha1.Cluster) {
 	}
 	l.beats = true
 	h := &heartbeat{
-		client: l.client, live: l.live, log: l.log, duration: l.o.LeaseDuration, now: l.now,
+		client: l.client, live: l.live, log: l.log, duration: l.o.LeaseDuration, interval: l.o.LeaseInterval, now: l.now,
 		owner: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: c.Name, UID: c.UID}},
 	}
 	l.beat.Go(func() { h.run(ctx) })

@@ -48,6 +48,8 @@ type Options struct {
 	// LeaseDuration is how long the lease of an agent holds, DefaultLeaseDuration
 	// in an agent; 0, for push mode, has none. It must be at least a second.
 	LeaseDuration time.Duration
+	// LeaseInterval is the time from one renewal of the lease to the next.
+	LeaseInterval time.Duration
 
 	// Metrics take what is found out.
 	Metrics *metrics.Clusters

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
@@ -104,6 +105,7 @@ func setupClusterStatus(mgr manager.Manager, p parts) error {
 		ResourceModeling: f.ResourceModeling,
 		CustomizedModels: p.gate.Enabled(features.CustomizedClusterResourceModeling),
 		LeaseDuration:    f.LeaseDuration,
+		LeaseInterval:    time.Duration(float64(f.LeaseDuration) * f.LeaseRenewFraction),
 		Metrics:          p.clusters,
 		RateLimiter:      p.rateLimiter(),
 	})

@@ -161,12 +161,6 @@ func (f *Flags) addStatusFlags(fs *pflag.FlagSet) {
 	fs.Float64Var(&s.LeaseRenewFraction, "cluster-lease-renew-interval-fraction", s.LeaseRenewFraction, "The part of the lease's duration, between 0 and 1, after which it is renewed.")
 }
 
-// unread lists the flags that nothing in this version reads; whoever makes a part
-// that reads one takes it off.
-func unread() []string {
-	return []string{"cluster-lease-renew-interval-fraction"}
-}
-
 // Validate reports everything that is wrong with the flags.
 func (f *Flags) Validate(gate featuregate.MutableFeatureGate) field.ErrorList {
 	var errs field.ErrorList

@@ -51,11 +51,6 @@ func TestFlagTable(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("flags are the contract (-want +got):\n%s", diff)
 	}
-	for _, name := range unread() {
-		if sets.FlagSets["generic"].Lookup(name) == nil {
-			t.Errorf("there is no flag --%s", name)
-		}
-	}
 }
 
 // typeOf returns the type as help shows it, and as the contract names it.

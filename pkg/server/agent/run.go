@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
@@ -53,7 +52,7 @@ func New(streams genericiooptions.IOStreams) (*cobra.Command, error) {
 		Long:  "The karmada-agent runs beside a member cluster that the control plane does not reach: it registers the cluster there, reports its status, and makes it hold what the control plane says.",
 		Sets:  sets,
 		Run: func(ctx context.Context) error {
-			c, err := f.complete(sets, gate, crmetrics.Registry)
+			c, err := f.complete(gate, crmetrics.Registry)
 			if err != nil {
 				return err
 			}
@@ -90,12 +89,12 @@ func parse(table []controller, args []string, r prometheus.Registerer) (Complete
 	if rest := fs.Args(); len(rest) > 0 {
 		return Completed{}, fmt.Errorf("unexpected arguments %q", rest)
 	}
-	return f.complete(sets, gate, r)
+	return f.complete(gate, r)
 }
 
 // complete validates the flags and reads what they name. All that is wrong is in
 // the one error.
-func (f *Flags) complete(sets *cliflag.NamedFlagSets, gate featuregate.MutableVersionedFeatureGate, r prometheus.Registerer) (Completed, error) {
+func (f *Flags) complete(gate featuregate.MutableVersionedFeatureGate, r prometheus.Registerer) (Completed, error) {
 	errs := f.Validate(gate)
 	if len(f.FeatureGates.Validate(gate)) == 0 {
 		if err := f.FeatureGates.Apply(gate); err != nil {
@@ -126,22 +125,7 @@ func (f *Flags) complete(sets *cliflag.NamedFlagSets, gate featuregate.MutableVe
 			registerer:   r,
 		},
 		plan: planControllers(f.table, f.Controllers.Enabled, gate),
-		idle: idleFlags(sets),
 	}}, nil
-}
-
-// idleFlags returns the flags that were typed and that nothing reads yet.
-func idleFlags(sets *cliflag.NamedFlagSets) []string {
-	var idle []string
-	without := unread()
-	for _, name := range sets.Order {
-		sets.FlagSets[name].VisitAll(func(f *pflag.Flag) {
-			if f.Changed && slices.Contains(without, f.Name) {
-				idle = append(idle, "--"+f.Name)
-			}
-		})
-	}
-	return idle
 }
 
 // Completed is a complete and valid choice of what to run; only Parse and the
@@ -179,9 +163,6 @@ func (c Completed) Run(ctx context.Context) error {
 	log := klog.FromContext(ctx).WithName(names.Agent)
 	log.Info("Starting", "version", version.Get().String(), "cluster", c.flags.Cluster.Name)
 	c.flags.FeatureGates.Report(log)
-	if len(c.idle) > 0 {
-		log.Info("Flags without effect in this version", "flags", c.idle)
-	}
 	if err := c.registerMetrics(); err != nil {
 		return err
 	}
