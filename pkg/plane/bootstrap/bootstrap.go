@@ -228,7 +228,24 @@ func apply(ctx context.Context, c dynamic.Interface, object *unstructured.Unstru
 	if holds(existing.Object, object.Object) {
 		return unchanged, nil
 	}
+	if role, bound := object.Object["roleRef"]; bound && !holds(existing.Object["roleRef"], role) {
+		return replace(ctx, resource, existing, object)
+	}
 	if _, err := resource.Update(ctx, mended(existing, object), metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
+		return unchanged, err
+	}
+	return updated, nil
+}
+
+// replace makes an object anew: which role a binding is for cannot be changed. The old one only goes if it still is what
+// was read.
+func replace(ctx context.Context, resource dynamic.ResourceInterface, existing, object *unstructured.Unstructured) (outcome, error) {
+	uid, version := existing.GetUID(), existing.GetResourceVersion()
+	err := resource.Delete(ctx, existing.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return unchanged, err
+	}
+	if _, err := resource.Create(ctx, object, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
 		return unchanged, err
 	}
 	return updated, nil

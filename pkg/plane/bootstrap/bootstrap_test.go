@@ -418,6 +418,27 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// The API server refuses to change which role a binding is for.
+func TestApplyMakesBindingsAnew(t *testing.T) {
+	binding := func(role string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": "b"},
+			"roleRef": map[string]any{"kind": "ClusterRole", "name": role},
+		}}
+	}
+	s := newServer(binding("before"))
+	summary, err := Apply(t.Context(), s, []*unstructured.Unstructured{binding("after")})
+	if err != nil || summary != (Summary{Updated: 1}) {
+		t.Errorf("got %+v, %v, want one that is mended", summary, err)
+	}
+	if diff := cmp.Diff([]string{"delete b", "create b"}, s.writes); diff != "" {
+		t.Errorf("writes differ (-want +got):\n%s", diff)
+	}
+	if summary, err := Apply(t.Context(), s, []*unstructured.Unstructured{binding("after")}); err != nil || summary != (Summary{Unchanged: 1}) {
+		t.Errorf("once more: got %+v, %v, want that it stays", summary, err)
+	}
+}
+
 func TestApplyEverythingTwice(t *testing.T) {
 	s := newServer()
 	objects := all(t)
