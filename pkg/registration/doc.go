@@ -7,6 +7,9 @@
 //
 // Both modes make the same objects: member_access.go in the member, control_plane.go in the control plane, each by a Writer
 // (writer.go), which makes things what they should be, keeps book, and can undo. identity.go says whose a name is. push.go
-// joins a cluster with them, ready.go waits until it can be used, leave.go takes it out again. The files that begin with
-// pull are the agent's side, and those that begin with agent say what an agent may do.
+// joins a cluster with them, ready.go waits until it can be used, leave.go takes it out again.
+//
+// The files that begin with pull are the agent's side, with certificate.go, which asks for its certificate. csr.go recognises
+// what was asked, and those that begin with agent say what an agent is called and may do. Agents that are processes of a
+// host are in package localagent.
 package registration
