@@ -15,9 +15,15 @@ fi
 run=$(cd "$2" && pwd)
 karmadactl=$1/karmadactl
 
-if [[ -d $run/members || -d $run/karmada ]] && [[ ! -x $karmadactl ]]; then
+if [[ -d $run/agents || -d $run/members || -d $run/karmada ]] && [[ ! -x $karmadactl ]]; then
 	echo "$0: $karmadactl is missing, and it is needed to stop what runs in $run: run \`make build\`, then this again" >&2
 	exit 1
+fi
+kubeconfig=$run/karmada/karmada-apiserver.config
+if [[ -d $run/agents/member3 ]]; then
+	# A control plane that is stopped or damaged does not keep the agent from being removed.
+	"$karmadactl" unregister member3 "--karmada-config=$kubeconfig" "--cluster-kubeconfig=$run/members/member3.config" \
+		"--agent-dir=$run/agents/member3" --cascade=delete || echo "$0: the agent of member3 could not be unregistered" >&2
 fi
 if [[ -d $run/members ]]; then
 	"$karmadactl" playground down "--dir=$run/members" --purge

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Starts a control plane on this host and shows that it works. `make up` calls it; running it again changes nothing
-# that is right.
+# Starts a control plane and three local member clusters on this host, makes the clusters members, and shows that it
+# works. `make up` calls it; running it again changes nothing that is right.
 #
 #   test/up.sh BIN RUN    BIN: directory of karmadactl and karmada; RUN: directory for everything that is made
 #
@@ -19,6 +19,8 @@ run=$(cd "$2" && pwd)
 
 karmadactl=$bin/karmadactl
 data=$run/karmada
+members=$run/members
+agent=$run/agents/member3
 kubeconfig=$data/karmada-apiserver.config
 
 # step shows what is about to happen.
@@ -35,16 +37,34 @@ step "karmadactl ${install[*]}"
 step "karmadactl status"
 "$karmadactl" status "--data-dir=$data" --wait
 
+step "karmadactl playground up"
+"$karmadactl" playground up "--dir=$members" --members=3 --nodes=4
+
+# By push: the control plane reaches the member.
+for member in member1 member2; do
+	step "karmadactl join $member"
+	"$karmadactl" join "$member" "--kubeconfig=$kubeconfig" "--cluster-kubeconfig=$members/$member.config"
+done
+
+# By pull: an agent beside the member reaches the control plane, with a certificate that a token is good for once.
+step "karmadactl token create, register member3"
+read -r -a register < <("$karmadactl" token create --cluster=member3 --print-register-command "--kubeconfig=$kubeconfig")
+"$karmadactl" "${register[@]:1}" "--kubeconfig=$members/member3.config" --agent=process "--agent-dir=$agent"
+
 # No kubectl is needed: karmadactl has its verbs.
+step "karmadactl get clusters"
+"$karmadactl" get clusters "--kubeconfig=$kubeconfig"
+
 step "karmadactl apply, get"
 "$karmadactl" apply "--kubeconfig=$kubeconfig" -f "$root/test/sample"
 "$karmadactl" get "--kubeconfig=$kubeconfig" -n default configmap/hello propagationpolicy/hello
 
 cat <<EOF
 
-The control plane is up. Go on with:
+The control plane is up, with three member clusters. Go on with:
 
   export KUBECONFIG=$kubeconfig
+  $karmadactl get clusters
   $karmadactl get propagationpolicies
   $karmadactl status --data-dir=$data
 

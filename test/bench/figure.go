@@ -67,6 +67,11 @@ const (
 	memberRSS   = "member idle RSS"
 	versionVs   = "version / kubectl"
 	helpVs      = "--help / kubectl"
+
+	registerTime   = "register until ready, 100 nodes"
+	agentRSS       = "agent idle RSS"
+	agentAnonymous = "agent idle anonymous"
+	agentCPU       = "agent idle CPU"
 )
 
 // targets are what the project holds itself to, on two cores.
@@ -80,5 +85,12 @@ func targets() map[string]*Target {
 		memberRSS:   {Limit: 450},
 		versionVs:   {Limit: 1},
 		helpVs:      {Limit: 1},
+
+		joinFigure(0):    {Limit: 2},
+		joinFigure(100):  {Limit: 2},
+		joinFigure(5000): {Limit: 5},
+		agentRSS:         {Limit: 100},
+		agentAnonymous:   {Limit: 40},
+		agentCPU:         {Limit: 0.005},
 	}
 }

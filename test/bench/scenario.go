@@ -23,6 +23,7 @@ type Scenario struct {
 func scenarios() []Scenario {
 	return []Scenario{
 		{Name: "boot", Short: "from nothing to a ready control plane, and what it costs while it is idle", Run: boot},
+		{Name: "join", Short: "from a member cluster's kubeconfig to a Cluster that is ready, and what an agent costs", Run: join},
 	}
 }
 
