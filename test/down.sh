@@ -32,4 +32,6 @@ if [[ -d $run/karmada ]]; then
 	"$karmadactl" deinit "--data-dir=$run/karmada" --purge --yes
 fi
 # What others put there stays.
-rmdir --ignore-fail-on-non-empty "$run"
+for dir in "$run/agents" "$run"; do
+	[[ ! -d $dir ]] || rmdir --ignore-fail-on-non-empty "$dir"
+done

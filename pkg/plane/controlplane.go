@@ -155,6 +155,9 @@ func apiServer(cfg Config, l Layout, extra []string) Component {
 			"--tls-private-key-file=" + l.pki("apiserver.key"),
 			"--tls-min-version=VersionTLS13",
 			"--profiling=false",
+			// Watches are told to end when it stops. Otherwise those of other processes, such as agents, keep it
+			// from stopping until it gives up on them.
+			"--shutdown-watch-termination-grace-period=5s",
 		}, extra...),
 		Listen: []Endpoint{secure},
 		After:  []string{Etcd},

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -270,14 +271,20 @@ func (p Playground) Down(ctx context.Context, purge bool) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	// All at once: each waits for its own clients to let go.
+	did, errs := make([]bool, len(names)), make([]error, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() {
+			if did[i], errs[i] = p.down(ctx, name, purge); errs[i] != nil {
+				errs[i] = fmt.Errorf("member cluster %s: %w", name, errs[i])
+			}
+		})
+	}
+	all.Wait()
 	stopped := []string{}
-	var errs []error
-	for _, name := range names {
-		did, err := p.down(ctx, name, purge)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("member cluster %s: %w", name, err))
-		}
-		if did {
+	for i, name := range names {
+		if did[i] {
 			stopped = append(stopped, name)
 		}
 	}
