@@ -69,9 +69,9 @@ const (
 	helpVs      = "--help / kubectl"
 
 	registerTime   = "register until ready, 100 nodes"
-	agentRSS       = "agent idle RSS"
-	agentAnonymous = "agent idle anonymous"
-	agentCPU       = "agent idle CPU"
+	agentRSS       = "agent idle RSS, karmada-agent"
+	agentAnonymous = "agent idle anonymous, karmada-agent"
+	agentCPU       = "agent idle CPU, karmada-agent"
 )
 
 // targets are what the project holds itself to, on two cores.
