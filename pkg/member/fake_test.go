@@ -269,9 +269,15 @@ func clusterAt(name, endpoint string) *clusterv1alpha1.Cluster {
 
 func eventually(t *testing.T, reason string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-ctx.Done():
 			t.Fatalf("not so within 30 s: %s", reason)
+		case <-tick.C:
 		}
 	}
 }
