@@ -10,9 +10,12 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"k8s.io/client-go/rest"
+
+	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 )
 
 // An Endpoint is how the API server of a member is reached, apart from credentials.
@@ -99,12 +102,28 @@ func (e Endpoint) explain(err error) error {
 	var host x509.HostnameError
 	var authority x509.UnknownAuthorityError
 	switch {
+	case errors.Is(err, ErrUnauthorized):
+		what := "the control plane has to reach the API server itself, and nothing in front of it that asks for other credentials"
+		if isClusterProxy(e.URL) {
+			what = "it is a control plane's proxy to a member: give the cluster's own kubeconfig"
+		}
+		return fmt.Errorf("%w: the address %s does not take the tokens of the cluster's ServiceAccounts; %s", err, e.URL, what)
 	case errors.As(err, &host) && e.ServerName != "":
 		return fmt.Errorf("%w; with the kubeconfig's tls-server-name %s it would be right, but a Cluster has no place for that: use an address that the certificate is for", err, e.ServerName)
 	case errors.As(err, &authority) && len(e.CA) == 0:
 		return fmt.Errorf("%w; what the system of this host trusts, a control plane does not: put the CA of %s into the kubeconfig, as certificate-authority-data", err, e.URL)
 	}
 	return err
+}
+
+// isClusterProxy reports whether an address is below a Cluster of a control plane.
+func isClusterProxy(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	_, below, ok := strings.Cut(u.Path, "/apis/"+clusterv1alpha1.GroupVersion.Group+"/")
+	return ok && slices.Contains(strings.Split(below, "/"), "proxy")
 }
 
 // ErrUnauthorized says that an API server does not accept a token.

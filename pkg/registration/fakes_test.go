@@ -89,7 +89,7 @@ func (c *cluster) fillIn(ctx context.Context, r client.Reader, s *corev1.Secret)
 	}
 	s.Annotations[corev1.ServiceAccountUIDKey] = string(sa.UID)
 	s.Data = map[string][]byte{
-		corev1.ServiceAccountTokenKey:  []byte("token-of-" + sa.Name + "-" + string(sa.UID)),
+		corev1.ServiceAccountTokenKey:  []byte("token-of-" + sa.Name + "-" + string(s.UID)),
 		corev1.ServiceAccountRootCAKey: []byte("ca"),
 	}
 	return nil

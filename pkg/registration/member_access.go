@@ -82,14 +82,14 @@ func EnsureMemberAccess(ctx context.Context, w *Writer, a Access) (Credentials, 
 
 	var c Credentials
 	if impersonator != nil {
-		s, err := tokenOf(ctx, w, impersonator, a.TokenTimeout)
+		s, err := tokenOf(ctx, w, impersonator, impersonator.Name, a.TokenTimeout)
 		if err != nil {
 			return Credentials{}, err
 		}
 		c.ImpersonatorToken = s.Data[corev1.ServiceAccountTokenKey]
 	}
 	if main != nil {
-		s, err := tokenOf(ctx, w, main, a.TokenTimeout)
+		s, err := tokenOf(ctx, w, main, main.Name, a.TokenTimeout)
 		if err != nil {
 			return Credentials{}, err
 		}
@@ -185,13 +185,13 @@ func ensureAdmin(ctx context.Context, w *Writer, name string, sa *corev1.Service
 
 var errRoleRef = errors.New("the binding is for another role")
 
-// tokenOf returns the Secret with the token of a ServiceAccount, of the same name, once the member has filled it in. One
-// that belongs to an earlier ServiceAccount of that name is replaced.
-func tokenOf(ctx context.Context, w *Writer, sa *corev1.ServiceAccount, patience time.Duration) (*corev1.Secret, error) {
+// tokenOf returns the Secret of that name with the token of a ServiceAccount, once the member has filled it in. One that
+// belongs to an earlier ServiceAccount of that name is replaced.
+func tokenOf(ctx context.Context, w *Writer, sa *corev1.ServiceAccount, name string, patience time.Duration) (*corev1.Secret, error) {
 	var secret *corev1.Secret
 	err := poll(ctx, patience, func(ctx context.Context) (bool, error) {
 		var err error
-		secret, err = ensure(ctx, w, tokenSecret(sa), func(s *corev1.Secret) error {
+		secret, err = ensure(ctx, w, tokenSecret(sa, name), func(s *corev1.Secret) error {
 			if s.Type != corev1.SecretTypeServiceAccountToken {
 				return fmt.Errorf("secret %s/%s is in the way: it is of type %s and not the token of a ServiceAccount; delete it or choose another namespace with --cluster-namespace", s.Namespace, s.Name, s.Type)
 			}
@@ -206,16 +206,16 @@ func tokenOf(ctx context.Context, w *Writer, sa *corev1.ServiceAccount, patience
 		return len(secret.Data[corev1.ServiceAccountTokenKey]) > 0, nil
 	})
 	if errors.Is(err, errPatience) {
-		return nil, fmt.Errorf("secret %s/%s has no token after %s: the member's kube-controller-manager, which fills it in, does not run or has its serviceaccount-token controller disabled", sa.Namespace, sa.Name, patience)
+		return nil, fmt.Errorf("secret %s/%s has no token after %s: the member's kube-controller-manager, which fills it in, does not run or has its serviceaccount-token controller disabled", sa.Namespace, name, patience)
 	}
 	return secret, err
 }
 
-func tokenSecret(sa *corev1.ServiceAccount) *corev1.Secret {
+func tokenSecret(sa *corev1.ServiceAccount, name string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   sa.Namespace,
-			Name:        sa.Name,
+			Name:        name,
 			Labels:      map[string]string{names.SystemLabel: names.True},
 			Annotations: map[string]string{corev1.ServiceAccountNameKey: sa.Name},
 		},
@@ -230,22 +230,44 @@ func isTokenOf(s *corev1.Secret, sa *corev1.ServiceAccount) bool {
 		sameUID(sa.UID, types.UID(s.Annotations[corev1.ServiceAccountUIDKey]))
 }
 
-// forgetTokens deletes the tokens that a asks for, so that new ones are made.
-func forgetTokens(ctx context.Context, w *Writer, a Access) error {
-	for _, name := range []string{names.ClusterServiceAccount(a.Cluster), names.ImpersonatorServiceAccount} {
-		s := &corev1.Secret{}
-		err := w.client.Get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: name}, s)
-		switch {
-		case isAbsent(err) || (err == nil && s.Type != corev1.SecretTypeServiceAccountToken):
-			continue
-		case err != nil:
-			return fmt.Errorf("read Secret %s/%s: %w", a.Namespace, name, err)
-		}
-		if err := w.remove(ctx, s); err != nil {
-			return err
-		}
+// trialSecret is where a new token of a ServiceAccount is tried out. No cluster's own Secret is called so: the name of a
+// cluster has no dot.
+func trialSecret(account string) string { return account + ".trial" }
+
+// newToken has the member make one more token for a ServiceAccount, beside the one that it has, and hands it to try. It is
+// taken away again afterwards.
+func newToken(ctx context.Context, c client.Client, namespace, account string, patience time.Duration, try func(token []byte) error) (err error) {
+	sa := &corev1.ServiceAccount{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: account}, sa); err != nil {
+		return fmt.Errorf("read ServiceAccount %s/%s: %w", namespace, account, err)
 	}
-	return nil
+	if err := forgetToken(ctx, NewWriter(c), namespace, trialSecret(account)); err != nil {
+		return err // an interrupted run left it
+	}
+	w := NewWriter(c)
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout) // also when the user has had enough
+		defer cancel()
+		err = errors.Join(err, w.Undo(ctx))
+	}()
+	s, err := tokenOf(ctx, w, sa, trialSecret(account), patience)
+	if err != nil {
+		return err
+	}
+	return try(s.Data[corev1.ServiceAccountTokenKey])
+}
+
+// forgetToken deletes the Secret with a token, so that a new one can be made.
+func forgetToken(ctx context.Context, w *Writer, namespace, name string) error {
+	s := &corev1.Secret{}
+	err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, s)
+	switch {
+	case isAbsent(err) || (err == nil && s.Type != corev1.SecretTypeServiceAccountToken):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read Secret %s/%s: %w", namespace, name, err)
+	}
+	return w.remove(ctx, s)
 }
 
 // RemoveMemberAccess takes away what EnsureMemberAccess made for a cluster, whichever form of it. It returns a line for
@@ -342,6 +364,9 @@ func (r *remover) removeAccount(ctx context.Context, namespace, name string) {
 		} else {
 			r.keep("%s stays: it is not the token of a ServiceAccount", r.Describe(secret))
 		}
+	}
+	if err := forgetToken(ctx, r.Writer, namespace, trialSecret(name)); err != nil {
+		r.errs = append(r.errs, err)
 	}
 	r.removeSystem(ctx, &corev1.ServiceAccount{ObjectMeta: meta})
 }

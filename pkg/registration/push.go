@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
+	"github.com/karmadactl/karmadactl/pkg/names"
 )
 
 // A Push is a complete request to register a cluster that the control plane reaches by itself.
@@ -186,7 +190,7 @@ func (j *Joiner) awaitRemoval(ctx context.Context, known []clusterv1alpha1.Clust
 
 // enter makes all objects, in such an order that a registration which ends in between is taken up by the next.
 func (j *Joiner) enter(ctx context.Context, member, plane *Writer, e Entry, existing *clusterv1alpha1.Cluster) (*clusterv1alpha1.Cluster, error) {
-	creds, err := j.access(ctx, member, e)
+	creds, err := j.access(ctx, member, e, existing)
 	if err != nil {
 		return nil, AtMember(err)
 	}
@@ -203,8 +207,9 @@ func (j *Joiner) enter(ctx context.Context, member, plane *Writer, e Entry, exis
 	return c, nil
 }
 
-// access makes the member's objects, and makes sure that the control plane will be let in.
-func (j *Joiner) access(ctx context.Context, w *Writer, e Entry) (Credentials, error) {
+// access makes the member's objects, and makes sure that the control plane will be let in. A token that is refused is made
+// anew only when that helps: the control plane may be using it.
+func (j *Joiner) access(ctx context.Context, w *Writer, e Entry, existing *clusterv1alpha1.Cluster) (Credentials, error) {
 	a := Access{Cluster: e.Name, Namespace: e.Namespace, Credentials: true, Impersonator: true, TokenTimeout: j.Patience}
 	for again := false; ; again = true {
 		c, err := EnsureMemberAccess(ctx, w, a)
@@ -215,37 +220,63 @@ func (j *Joiner) access(ctx context.Context, w *Writer, e Entry) (Credentials, e
 		if w.dryRun {
 			return c, nil
 		}
-		err = j.tryOut(ctx, c)
-		if again || !errors.Is(err, ErrUnauthorized) {
-			return c, err
+		tokens := map[string][]byte{names.ClusterServiceAccount(e.Name): c.Token, names.ImpersonatorServiceAccount: c.ImpersonatorToken}
+		renewed := false
+		for _, account := range slices.Sorted(maps.Keys(tokens)) {
+			err := j.tryOut(ctx, c.CABundle, tokens[account])
+			if err != nil && !again && errors.Is(err, ErrUnauthorized) {
+				// The member has new keys, or has given up old tokens; or the address is not the member's own.
+				renewed = true
+				err = j.renew(ctx, w, a, account, c.CABundle, tokens[account], existing, err)
+			}
+			if err != nil {
+				return c, err
+			}
 		}
-		// The member has new keys, or has given up old tokens.
-		if err := forgetTokens(ctx, w, a); err != nil {
-			return c, err
+		if !renewed {
+			return c, nil
 		}
 	}
+}
+
+// renew deletes a token that is refused, once it is known that a new one is not; otherwise everything stays as it is.
+func (j *Joiner) renew(ctx context.Context, w *Writer, a Access, account string, caBundle, token []byte, existing *clusterv1alpha1.Cluster, refused error) error {
+	for _, c := range w.Changes() {
+		if _, isSecret := c.Object.(*corev1.Secret); isSecret && c.Action == Create && c.Object.GetName() == account {
+			return refused // it is new
+		}
+	}
+	if existing != nil && existing.Spec.APIEndpoint != j.Member.Endpoint.URL {
+		at := Endpoint{URL: existing.Spec.APIEndpoint, ProxyURL: existing.Spec.ProxyURL, Insecure: existing.Spec.InsecureSkipTLSVerification}
+		if err := j.Member.Probe(ctx, at, caBundle, token); err == nil {
+			return fmt.Errorf("%w; the control plane goes on reaching it at %s", refused, at.URL)
+		}
+	}
+	err := newToken(ctx, j.Member.Client, a.Namespace, account, j.Patience, func(token []byte) error { return j.tryOut(ctx, caBundle, token) })
+	if err != nil {
+		return err
+	}
+	return forgetToken(ctx, w, a.Namespace, account)
 }
 
 // tokenPatience is how long an API server may need to know a token that its own controller has just made.
 const tokenPatience = 3 * time.Second
 
-// tryOut asks the member with each token.
-func (j *Joiner) tryOut(ctx context.Context, c Credentials) error {
-	for _, token := range [][]byte{c.Token, c.ImpersonatorToken} {
-		var last error
-		err := poll(ctx, min(tokenPatience, j.Patience), func(ctx context.Context) (bool, error) {
-			last = j.Member.Probe(ctx, j.Member.Endpoint, c.CABundle, token)
-			if errors.Is(last, ErrUnauthorized) {
-				return false, nil
-			}
-			return true, last
-		})
-		if errors.Is(err, errPatience) {
-			err = last
+// tryOut asks the member with a token.
+func (j *Joiner) tryOut(ctx context.Context, caBundle, token []byte) error {
+	var last error
+	err := poll(ctx, min(tokenPatience, j.Patience), func(ctx context.Context) (bool, error) {
+		last = j.Member.Probe(ctx, j.Member.Endpoint, caBundle, token)
+		if errors.Is(last, ErrUnauthorized) {
+			return false, nil
 		}
-		if err != nil {
-			return fmt.Errorf("reach the API server as the control plane will: %w", j.Member.Endpoint.explain(err))
-		}
+		return true, last
+	})
+	if errors.Is(err, errPatience) {
+		err = last
+	}
+	if err != nil {
+		return fmt.Errorf("reach the API server as the control plane will: %w", j.Member.Endpoint.explain(err))
 	}
 	return nil
 }

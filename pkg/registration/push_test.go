@@ -227,29 +227,69 @@ func TestJoinAfterEveryWrite(t *testing.T) {
 	}
 }
 
-func TestJoinRenewsTokensThatAreRefused(t *testing.T) {
-	plane, member := newCluster(t, withID("id-plane")), newCluster(t, withID("id-m"))
-	if _, err := joiner(t, plane, member).Join(t.Context(), request); err != nil {
-		t.Fatal(err)
+// A token that the control plane may be using is given up only for one that is better.
+func TestJoinWithTokensThatAreRefused(t *testing.T) {
+	const old, elsewhere = "https://10.0.0.1:6443", "https://gateway"
+	proxy := "https://plane:5443/apis/cluster.karmada.io/v1alpha1/clusters/m/proxy"
+	cases := map[string]struct {
+		reason string
+		at     string // what the kubeconfig has; the Cluster has old
+		// takes says which tokens are good at an address.
+		takes   func(at string, isOld bool) bool
+		renewed bool
+		err     string
+	}{
+		"NewKeys":  {"The member has forgotten the old ones.", old, func(_ string, isOld bool) bool { return !isOld }, true, ""},
+		"Moved":    {"So it has, and it has another address.", elsewhere, func(at string, isOld bool) bool { return at == elsewhere && !isOld }, true, ""},
+		"Gateway":  {"It wants other credentials.", elsewhere, func(at string, _ bool) bool { return at == old }, false, "does not take the tokens"},
+		"Proxy":    {"It wants those of the control plane.", proxy, func(at string, _ bool) bool { return at == old }, false, "give the cluster's own kubeconfig"},
+		"Nobody":   {"New ones do not help.", old, func(string, bool) bool { return false }, false, "does not take the tokens"},
+		"Nowhere":  {"They help neither there nor elsewhere.", elsewhere, func(string, bool) bool { return false }, false, "does not take the tokens"},
+		"StillOld": {"The control plane gets in.", elsewhere, func(at string, isOld bool) bool { return at == old || !isOld }, false, "goes on reaching it at " + old},
 	}
-	old := &corev1.Secret{ObjectMeta: named(ns, "karmada-m")}
-	member.has(t, old)
-
-	j := joiner(t, plane, member)
-	j.Patience = 100 * time.Millisecond // the old token is given up after that
-	refused := 0
-	j.Member.Probe = func(context.Context, Endpoint, []byte, []byte) error {
-		if s := (&corev1.Secret{ObjectMeta: named(ns, "karmada-m")}); member.has(t, s) && s.UID == old.UID {
-			refused++
-			return ErrUnauthorized
-		}
-		return nil
-	}
-	if _, err := j.Join(t.Context(), request); err != nil {
-		t.Fatal(err)
-	}
-	if refused == 0 {
-		t.Error("the old token was not tried")
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			plane, member := newCluster(t, withID("id-plane")), newCluster(t, withID("id-m"))
+			first := joiner(t, plane, member)
+			first.Member.Endpoint.URL = old
+			if _, err := first.Join(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			accounts := []string{"karmada-m", "karmada-impersonator"}
+			before := map[string]bool{}
+			for _, name := range accounts {
+				s := &corev1.Secret{ObjectMeta: named(ns, name)}
+				member.has(t, s)
+				before[string(s.Data["token"])] = true
+			}
+			j := joiner(t, plane, member)
+			j.Member.Endpoint.URL = tc.at
+			j.Patience = 100 * time.Millisecond // the old token is given up after that
+			j.Member.Probe = func(_ context.Context, e Endpoint, _, token []byte) error {
+				if tc.takes(e.URL, before[string(token)]) {
+					return nil
+				}
+				return ErrUnauthorized
+			}
+			_, err := j.Join(t.Context(), request)
+			check(t, tc.reason, err, tc.err)
+			for i, name := range accounts {
+				there, kept := &corev1.Secret{ObjectMeta: named(ns, name)}, &corev1.Secret{ObjectMeta: named(ns, []string{"m", "m-impersonator"}[i])}
+				if !member.has(t, there) || !plane.has(t, kept) || string(there.Data["token"]) != string(kept.Data["token"]) {
+					t.Errorf("the member has the token %q, the control plane %q: %s", there.Data["token"], kept.Data["token"], tc.reason)
+				}
+				if got := !before[string(there.Data["token"])]; got != tc.renewed {
+					t.Errorf("the token of %s is new: %t, want %t: %s", name, got, tc.renewed, tc.reason)
+				}
+				if member.has(t, &corev1.Secret{ObjectMeta: named(ns, trialSecret(name))}) {
+					t.Errorf("what was tried out for %s is left: %s", name, tc.reason)
+				}
+			}
+			c := &clusterv1alpha1.Cluster{ObjectMeta: named("", "m")}
+			if want := map[bool]string{true: tc.at, false: old}[tc.renewed]; !plane.has(t, c) || c.Spec.APIEndpoint != want {
+				t.Errorf("the cluster is at %s, want %s: %s", c.Spec.APIEndpoint, want, tc.reason)
+			}
+		})
 	}
 }
 
