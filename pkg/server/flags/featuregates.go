@@ -56,6 +56,18 @@ func (f *FeatureGates) Apply(gate featuregate.MutableFeatureGate) error {
 	return nil
 }
 
+// ApplyValid sets the gate, unless Validate finds fault: that is reported there.
+// What the gate itself refuses is reported as validation would.
+func (f *FeatureGates) ApplyValid(gate featuregate.MutableFeatureGate) field.ErrorList {
+	if len(f.Validate(gate)) > 0 {
+		return nil
+	}
+	if err := f.Apply(gate); err != nil {
+		return field.ErrorList{field.Invalid(Path("feature-gates"), fmt.Sprint(f.Set), err.Error())}
+	}
+	return nil
+}
+
 // Report says, once, which of the gates that were set have no effect yet.
 func (f *FeatureGates) Report(log klog.Logger) {
 	if unread := features.Unread(f.Set); len(unread) > 0 {
