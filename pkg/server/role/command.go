@@ -1,6 +1,7 @@
 // Package role is what the roles of the server binary have in common besides
-// flags: the shape of their commands, and the controller-runtime manager that
-// most of them are made of.
+// flags: the shape of their commands, how flags are parsed without one, the
+// controller-runtime manager that most of them are made of, and the table of
+// controllers that --controllers chooses from.
 package role
 
 import (
