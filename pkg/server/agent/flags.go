@@ -18,6 +18,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/registration"
 	"github.com/karmadactl/karmadactl/pkg/server/flags"
+	"github.com/karmadactl/karmadactl/pkg/server/role"
 )
 
 // Flags hold what was typed (spec: cli/components.md 5).
@@ -28,14 +29,8 @@ type Flags struct {
 	ControlPlane        string
 	ControlPlaneContext string
 
-	API            flags.Limits
-	ClusterAPI     flags.Limits
-	LeaderElection flags.LeaderElection
-	Endpoints      flags.Endpoints
-	FeatureGates   flags.FeatureGates
-	Controllers    flags.Controllers
-	RateLimiter    flags.RateLimiter
-	Logs           *flags.Logs
+	flags.Manager
+	Logs *flags.Logs
 
 	Cluster      ClusterFlags
 	Status       StatusFlags
@@ -88,14 +83,9 @@ func NewFlags() *Flags { return newFlags(controllers()) }
 
 func newFlags(table []controller) *Flags {
 	return &Flags{
-		API:            flags.KubeAPILimits(),
-		ClusterAPI:     flags.ClusterAPILimits(),
-		LeaderElection: flags.NewLeaderElection(""), // the name has the cluster's in it
-		Endpoints:      flags.NewEndpoints(":10357"),
-		Controllers:    newControllersFlag(table),
-		RateLimiter:    flags.NewRateLimiterFlags(),
-		Logs:           flags.NewLogs(),
-		Cluster:        ClusterFlags{Namespace: names.ClusterNamespace, ReportSecrets: []string{registration.ReportCredentials, registration.ReportImpersonator}},
+		Manager: flags.NewManager("", ":10357", role.ControllersFlag(table)), // the lease has the cluster's name in it
+		Logs:    flags.NewLogs(),
+		Cluster: ClusterFlags{Namespace: names.ClusterNamespace, ReportSecrets: []string{registration.ReportCredentials, registration.ReportImpersonator}},
 		Status: StatusFlags{
 			UpdateFrequency: 10 * time.Second, SuccessThreshold: 30 * time.Second, FailureThreshold: 30 * time.Second,
 			ResourceModeling: true, LeaseDuration: 40 * time.Second, LeaseRenewFraction: 0.25,
@@ -117,13 +107,7 @@ func (f *Flags) AddFlags(sets *cliflag.NamedFlagSets, gate featuregate.MutableFe
 	generic.StringVar(&f.Member.File, "kubeconfig", f.Member.File, "Path to a kubeconfig file for the agent's own cluster. When it is not given, the service account of the pod is used.")
 	generic.StringVar(&f.ControlPlane, "karmada-kubeconfig", f.ControlPlane, "Path to a kubeconfig file for the control plane. Files that the kubeconfig names are read again when they change; data embedded in it is not.")
 	generic.StringVar(&f.ControlPlaneContext, "karmada-context", f.ControlPlaneContext, "The context to use in the file of --karmada-kubeconfig.")
-	f.API.AddFlags(generic)
-	f.ClusterAPI.AddFlags(generic)
-	f.LeaderElection.AddFlags(generic)
-	f.Endpoints.AddFlags(generic)
-	f.FeatureGates.AddFlags(generic, gate)
-	f.Controllers.AddFlags(generic)
-	f.RateLimiter.AddFlags(generic)
+	f.Manager.AddFlags(generic, gate)
 	f.addClusterFlags(generic)
 	f.addStatusFlags(generic)
 	c := &f.CertRotation
@@ -163,16 +147,11 @@ func (f *Flags) addStatusFlags(fs *pflag.FlagSet) {
 
 // Validate reports everything that is wrong with the flags.
 func (f *Flags) Validate(gate featuregate.MutableFeatureGate) field.ErrorList {
-	var errs field.ErrorList
-	election := f.LeaderElection
-	election.Name = names.Agent // the flags are looked at here; the name is the cluster's
-	for _, part := range []field.ErrorList{
-		f.API.Validate(), f.ClusterAPI.Validate(), election.Validate(), f.Endpoints.Validate(),
-		f.FeatureGates.Validate(gate), f.Controllers.Validate(), f.RateLimiter.Validate(),
-		f.validateCluster(), f.validateTimes(),
-	} {
-		errs = append(errs, part...)
-	}
+	common := f.Manager
+	common.LeaderElection.Name = names.Agent // the flags are looked at here; the name is the cluster's
+	errs := common.Validate(gate)
+	errs = append(errs, f.validateCluster()...)
+	errs = append(errs, f.validateTimes()...)
 	for flag, n := range map[string]int{"concurrent-work-syncs": f.ConcurrentWorkSyncs, "concurrent-cluster-syncs": f.ConcurrentClusterSyncs} {
 		if n < 1 {
 			errs = append(errs, field.Invalid(flags.Path(flag), n, "must be at least 1"))

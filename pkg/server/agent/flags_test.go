@@ -4,90 +4,27 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
 
-	"github.com/karmadactl/karmadactl/pkg/features"
 	"github.com/karmadactl/karmadactl/pkg/registration"
-	"github.com/karmadactl/karmadactl/pkg/server/flags"
+	"github.com/karmadactl/karmadactl/pkg/server/role/roletest"
 )
 
 func TestFlagTable(t *testing.T) {
-	content, err := os.ReadFile("testdata/flags.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want []string
-	for line := range strings.Lines(string(content)) {
-		if line = strings.TrimRight(line, "\n"); !strings.HasPrefix(line, "#") {
-			want = append(want, strings.Join(strings.Split(line, "\t")[:4], "\t"))
-		}
-	}
-
-	gate, err := features.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sets := flags.NewSets()
-	NewFlags().AddFlags(sets, gate)
-	var got []string
-	for _, set := range sets.Order {
-		sets.FlagSets[set].VisitAll(func(f *pflag.Flag) {
-			got = append(got, strings.Join([]string{set, f.Name, typeOf(f), defaultOf(f)}, "\t"))
-			if f.Usage == "" {
-				t.Errorf("--%s has no usage", f.Name)
-			}
-		})
-	}
-	slices.Sort(want)
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("flags are the contract (-want +got):\n%s", diff)
-	}
-}
-
-// typeOf returns the type as help shows it, and as the contract names it.
-func typeOf(f *pflag.Flag) string {
-	if f.Value.Type() == "bool" {
-		return "bool"
-	}
-	name, _ := pflag.UnquoteUsage(&pflag.Flag{Value: f.Value})
-	return name
-}
-
-func defaultOf(f *pflag.Flag) string {
-	switch {
-	case f.Value.Type() == "string":
-		return `"` + f.DefValue + `"`
-	case f.DefValue == "":
-		return "(unset)"
-	default:
-		return f.DefValue
-	}
+	roletest.FlagTable(t, "testdata/flags.tsv", roletest.Sets(t, NewFlags()))
 }
 
 func TestControllerTable(t *testing.T) {
 	// A transcription of spec: behaviour/02 2.0.
-	var names, off []string
-	for _, c := range controllers() {
-		names = append(names, c.name)
-		if c.offByDefault {
-			off = append(off, c.name)
-		}
-	}
-	if diff := cmp.Diff([]string{"certRotation", "clusterStatus", "endpointsliceCollect", "execution", "serviceExport", "workStatus"}, names); diff != "" {
-		t.Errorf("known controllers (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"certRotation"}, off); diff != "" {
-		t.Errorf("off by default (-want +got):\n%s", diff)
-	}
+	roletest.ControllerTable(t, controllers(),
+		[]string{"certRotation", "clusterStatus", "endpointsliceCollect", "execution", "serviceExport", "workStatus"},
+		[]string{"certRotation"})
 }
 
 const kubeconfigText = `apiVersion: v1

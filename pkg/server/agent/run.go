@@ -9,7 +9,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
-	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -40,12 +38,11 @@ import (
 
 // New returns the command of the role.
 func New(streams genericiooptions.IOStreams) (*cobra.Command, error) {
-	gate, err := features.New()
+	f := NewFlags()
+	sets, gate, err := role.NewSets(f)
 	if err != nil {
 		return nil, err
 	}
-	f, sets := NewFlags(), flags.NewSets()
-	f.AddFlags(sets, gate)
 	return role.NewCommand(role.Role{
 		Name:  names.Agent,
 		Short: "Run the agent of a member cluster in pull mode",
@@ -71,23 +68,13 @@ func Parse(args []string, r prometheus.Registerer) (Completed, error) {
 }
 
 func parse(table []controller, args []string, r prometheus.Registerer) (Completed, error) {
-	gate, err := features.New()
+	f := newFlags(table)
+	sets, gate, err := role.NewSets(f)
 	if err != nil {
 		return Completed{}, err
 	}
-	f, sets := newFlags(table), flags.NewSets()
-	f.AddFlags(sets, gate)
-	fs := pflag.NewFlagSet(names.Agent, pflag.ContinueOnError)
-	fs.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
-	fs.Usage = func() {} // errors are returned; there is nobody to read usage
-	for _, name := range sets.Order {
-		fs.AddFlagSet(sets.FlagSets[name])
-	}
-	if err := fs.Parse(args); err != nil {
+	if err := role.Parse(names.Agent, sets, args); err != nil {
 		return Completed{}, err
-	}
-	if rest := fs.Args(); len(rest) > 0 {
-		return Completed{}, fmt.Errorf("unexpected arguments %q", rest)
 	}
 	return f.complete(gate, r)
 }
@@ -96,11 +83,7 @@ func parse(table []controller, args []string, r prometheus.Registerer) (Complete
 // the one error.
 func (f *Flags) complete(gate featuregate.MutableVersionedFeatureGate, r prometheus.Registerer) (Completed, error) {
 	errs := f.Validate(gate)
-	if len(f.FeatureGates.Validate(gate)) == 0 {
-		if err := f.FeatureGates.Apply(gate); err != nil {
-			errs = append(errs, field.Invalid(flags.Path("feature-gates"), fmt.Sprint(f.FeatureGates.Set), err.Error()))
-		}
-	}
+	errs = append(errs, f.FeatureGates.ApplyValid(gate)...)
 	errs = append(errs, f.Logs.Validate(gate)...) // may need gates that were just set
 	member, err := f.Member.RESTConfig()
 	if err != nil {
@@ -124,7 +107,7 @@ func (f *Flags) complete(gate featuregate.MutableVersionedFeatureGate, r prometh
 			gate:         gate,
 			registerer:   r,
 		},
-		plan: planControllers(f.table, f.Controllers.Enabled, gate),
+		plan: role.NewPlan(f.table, f.Controllers.Enabled, gate, role.Gated),
 	}}, nil
 }
 
@@ -136,7 +119,7 @@ type Completed struct {
 
 type completed struct {
 	parts
-	plan plan
+	plan role.Plan[parts]
 	idle []string
 }
 
@@ -189,8 +172,9 @@ func (c Completed) Run(ctx context.Context) error {
 	}
 	limits := member.Limits{QPS: c.flags.ClusterAPI.QPS, Burst: c.flags.ClusterAPI.Burst}
 	c.members = member.NewPool(ctx, member.Pull(cluster.Name, c.memberConfig, limits))
-	c.plan.report(log)
-	if err := c.plan.setUp(mgr, c.parts); err != nil {
+	log.Info("Starting controllers", "controllers", c.plan.Started())
+	c.plan.ReportIdle(log)
+	if err := c.plan.SetUp(mgr, c.parts); err != nil {
 		return err
 	}
 	if err := mgr.Start(klog.NewContext(ctx, log)); err != nil {

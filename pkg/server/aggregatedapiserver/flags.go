@@ -6,7 +6,6 @@ import (
 	"net"
 	"strings"
 
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/server/options"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/karmadactl/karmadactl/pkg/aggregated"
 	"github.com/karmadactl/karmadactl/pkg/server/flags"
+	"github.com/karmadactl/karmadactl/pkg/server/role"
 )
 
 // Flags hold what was typed (spec: cli/components.md 4).
@@ -100,12 +100,7 @@ func (f *Flags) Validate(gate featuregate.MutableFeatureGate) error {
 
 // parse gives args to the flags of the role.
 func parse(name string, sets *cliflag.NamedFlagSets, args []string) error {
-	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	fs.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
-	fs.Usage = func() {} // errors are returned; there is nobody to read usage
-	for _, set := range sets.Order {
-		fs.AddFlagSet(sets.FlagSets[set])
-	}
+	fs := role.FlagSet(name, sets)
 	if err := fs.Parse(args); err != nil {
 		return fmt.Errorf("parse flags: %w", err)
 	}

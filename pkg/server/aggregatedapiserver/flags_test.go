@@ -10,23 +10,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	"github.com/karmadactl/karmadactl/pkg/features"
 	"github.com/karmadactl/karmadactl/pkg/server/flags"
+	"github.com/karmadactl/karmadactl/pkg/server/role/roletest"
 )
 
 // TestFlags holds names, types and defaults of the flags still: they are what
 // users know.
 func TestFlags(t *testing.T) {
-	gate, err := features.New()
-	if err != nil {
-		t.Fatal(err)
-	}
 	f, err := NewFlags()
 	if err != nil {
 		t.Fatal(err)
 	}
-	sets := flags.NewSets()
-	f.AddFlags(sets, gate)
+	sets := roletest.Sets(t, f)
 	var got []string
 	sets.FlagSet(flags.GenericSet).VisitAll(func(f *pflag.Flag) {
 		if f.Deprecated != "" {

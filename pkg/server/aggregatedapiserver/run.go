@@ -29,23 +29,20 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/aggregated"
 	"github.com/karmadactl/karmadactl/pkg/features"
 	"github.com/karmadactl/karmadactl/pkg/names"
-	"github.com/karmadactl/karmadactl/pkg/server/flags"
 	"github.com/karmadactl/karmadactl/pkg/server/role"
 	"github.com/karmadactl/karmadactl/pkg/util/version"
 )
 
 // New returns the command of the role.
 func New(streams genericiooptions.IOStreams) (*cobra.Command, error) {
-	gate, err := features.New()
-	if err != nil {
-		return nil, err
-	}
 	f, err := NewFlags()
 	if err != nil {
 		return nil, err
 	}
-	sets := flags.NewSets()
-	f.AddFlags(sets, gate)
+	sets, gate, err := role.NewSets(f)
+	if err != nil {
+		return nil, err
+	}
 	return role.NewCommand(role.Role{
 		Name:  names.AggregatedAPIServer,
 		Short: "Serve the API of member clusters",
@@ -78,16 +75,14 @@ func Run(ctx context.Context, args []string) error {
 }
 
 func runArgs(ctx context.Context, args []string) error {
-	gate, err := features.New()
-	if err != nil {
-		return err
-	}
 	f, err := NewFlags()
 	if err != nil {
 		return err
 	}
-	sets := flags.NewSets()
-	f.AddFlags(sets, gate)
+	sets, gate, err := role.NewSets(f)
+	if err != nil {
+		return err
+	}
 	if err := parse(names.AggregatedAPIServer, sets, args); err != nil {
 		return err
 	}

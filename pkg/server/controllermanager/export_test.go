@@ -12,7 +12,7 @@ import (
 // WithConfigMapInformer is Run with one controller, which does nothing but need
 // a cache.
 func WithConfigMapInformer(ctx context.Context, args []string, p Process) error {
-	c, err := parse([]controller{{name: "needy", setup: func(mgr manager.Manager, _ *setting) error {
+	c, err := parse([]controller{{Name: "needy", Setup: func(mgr manager.Manager, _ *setting) error {
 		// Asked for, and not waited for.
 		_, err := mgr.GetCache().GetInformer(ctx, &corev1.ConfigMap{}, cache.BlockUntilSynced(false))
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/server/flags"
+	"github.com/karmadactl/karmadactl/pkg/server/role"
 )
 
 // clusterFailoverSet is the flag set of its own that this role has.
@@ -24,16 +25,10 @@ const (
 
 // Flags hold what was typed (spec: cli/components.md 1).
 type Flags struct {
-	Kubeconfig     flags.Kubeconfig
-	API            flags.Limits
-	ClusterAPI     flags.Limits
-	LeaderElection flags.LeaderElection
-	Endpoints      flags.Endpoints
-	FeatureGates   flags.FeatureGates
-	Controllers    flags.Controllers
-	RateLimiter    flags.RateLimiter
-	Skipped        flags.Skipped
-	Logs           *flags.Logs
+	flags.Manager
+	Kubeconfig flags.Kubeconfig
+	Skipped    flags.Skipped
+	Logs       *flags.Logs
 
 	// ClusterAPIKubeconfig and ClusterAPIContext find clusters that Cluster API
 	// manages.
@@ -106,14 +101,9 @@ func NewFlags() *Flags {
 
 func newFlags(table []controller) *Flags {
 	return &Flags{
-		API:            flags.KubeAPILimits(),
-		ClusterAPI:     flags.ClusterAPILimits(),
-		LeaderElection: flags.NewLeaderElection(names.ControllerManager),
-		Endpoints:      flags.NewEndpoints(":10357"),
-		Controllers:    newControllersFlag(table),
-		RateLimiter:    flags.NewRateLimiterFlags(),
-		Skipped:        flags.NewSkipped(),
-		Logs:           flags.NewLogs(),
+		Manager: flags.NewManager(names.ControllerManager, ":10357", role.ControllersFlag(table)),
+		Skipped: flags.NewSkipped(),
+		Logs:    flags.NewLogs(),
 
 		ClusterCacheSyncTimeout: 2 * time.Minute,
 		Concurrency: Concurrency{
@@ -155,13 +145,7 @@ func newFlags(table []controller) *Flags {
 func (f *Flags) AddFlags(sets *cliflag.NamedFlagSets, gate featuregate.MutableFeatureGate) {
 	generic := sets.FlagSet(flags.GenericSet)
 	f.Kubeconfig.AddFlags(generic)
-	f.API.AddFlags(generic)
-	f.ClusterAPI.AddFlags(generic)
-	f.LeaderElection.AddFlags(generic)
-	f.Endpoints.AddFlags(generic)
-	f.FeatureGates.AddFlags(generic, gate)
-	f.Controllers.AddFlags(generic)
-	f.RateLimiter.AddFlags(generic)
+	f.Manager.AddFlags(generic, gate)
 	f.Skipped.AddFlags(generic)
 	f.addClusterFlags(generic)
 	f.addConcurrencyFlags(generic)
@@ -251,11 +235,9 @@ func unread() []string {
 
 // Validate reports everything that is wrong with the flags.
 func (f *Flags) Validate(gate featuregate.MutableFeatureGate) field.ErrorList {
-	var errs field.ErrorList
+	errs := f.Manager.Validate(gate)
 	for _, part := range []field.ErrorList{
-		f.API.Validate(), f.ClusterAPI.Validate(), f.LeaderElection.Validate(), f.Endpoints.Validate(),
-		f.FeatureGates.Validate(gate), f.Controllers.Validate(), f.RateLimiter.Validate(), f.Skipped.Validate(),
-		f.validateDurations(), f.validateConcurrency(), f.validateFailover(), f.validateCluster(),
+		f.Skipped.Validate(), f.validateDurations(), f.validateConcurrency(), f.validateFailover(), f.validateCluster(),
 	} {
 		errs = append(errs, part...)
 	}

@@ -2,87 +2,30 @@ package controllermanager_test
 
 import (
 	"bytes"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/karmadactl/karmadactl/pkg/features"
 	"github.com/karmadactl/karmadactl/pkg/server/controllermanager"
-	"github.com/karmadactl/karmadactl/pkg/server/flags"
+	"github.com/karmadactl/karmadactl/pkg/server/role/roletest"
 )
 
 func TestFlagTable(t *testing.T) {
-	content, err := os.ReadFile("testdata/flags.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want []string
-	for line := range strings.Lines(string(content)) {
-		if line = strings.TrimRight(line, "\n"); !strings.HasPrefix(line, "#") {
-			want = append(want, strings.Join(strings.Split(line, "\t")[:4], "\t"))
-		}
-	}
-
-	gate, err := features.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sets := flags.NewSets()
-	controllermanager.NewFlags().AddFlags(sets, gate)
-	var got []string
-	for _, set := range sets.Order {
-		sets.FlagSets[set].VisitAll(func(f *pflag.Flag) {
-			got = append(got, strings.Join([]string{set, f.Name, typeOf(f), defaultOf(f)}, "\t"))
-			if f.Usage == "" {
-				t.Errorf("--%s has no usage", f.Name)
-			}
-		})
-	}
-	slices.Sort(want)
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("flags are the contract (-want +got):\n%s", diff)
-	}
+	sets := roletest.Sets(t, controllermanager.NewFlags())
+	roletest.FlagTable(t, "testdata/flags.tsv", sets)
 	if diff := cmp.Diff([]string{"generic", "cluster failover", "logs"}, sets.Order); diff != "" {
 		t.Errorf("flag sets (-want +got):\n%s", diff)
 	}
 }
 
-// typeOf returns the type as help shows it, and as the contract names it.
-func typeOf(f *pflag.Flag) string {
-	if f.Value.Type() == "bool" {
-		return "bool"
-	}
-	// Not from the usage, where back quotes would name something else.
-	name, _ := pflag.UnquoteUsage(&pflag.Flag{Value: f.Value})
-	return name
-}
-
-func defaultOf(f *pflag.Flag) string {
-	switch {
-	case f.Value.Type() == "string":
-		return `"` + f.DefValue + `"`
-	case f.DefValue == "":
-		return "(unset)"
-	default:
-		return f.DefValue
-	}
-}
-
 func TestEveryIdleFlagExists(t *testing.T) {
-	gate, err := features.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sets := flags.NewSets()
-	controllermanager.NewFlags().AddFlags(sets, gate)
+	sets := roletest.Sets(t, controllermanager.NewFlags())
 	for _, name := range controllermanager.Unread() {
 		if sets.FlagSets["generic"].Lookup(name) == nil && sets.FlagSets["cluster failover"].Lookup(name) == nil {
 			t.Errorf("there is no flag --%s", name)

@@ -33,12 +33,11 @@ import (
 
 // New returns the command of the role.
 func New(streams genericiooptions.IOStreams) (*cobra.Command, error) {
-	gate, err := features.New()
+	f := NewFlags()
+	sets, gate, err := role.NewSets(f)
 	if err != nil {
 		return nil, err
 	}
-	f, sets := NewFlags(), flags.NewSets()
-	f.AddFlags(sets, gate)
 	return role.NewCommand(role.Role{
 		Name:  names.ControllerManager,
 		Short: "Run the controllers of the control plane",
@@ -103,17 +102,8 @@ func parse(table []controller, args []string, p Process) (Completed, error) {
 	}
 	f, sets := newFlags(table), flags.NewSets()
 	f.AddFlags(sets, p.Gate)
-	fs := pflag.NewFlagSet(names.ControllerManager, pflag.ContinueOnError)
-	fs.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
-	fs.Usage = func() {} // errors are returned; there is nobody to read usage
-	for _, name := range sets.Order {
-		fs.AddFlagSet(sets.FlagSets[name])
-	}
-	if err := fs.Parse(args); err != nil {
+	if err := role.Parse(names.ControllerManager, sets, args); err != nil {
 		return Completed{}, err
-	}
-	if rest := fs.Args(); len(rest) > 0 {
-		return Completed{}, fmt.Errorf("unexpected arguments %q", rest)
 	}
 	return f.complete(sets, p, !shared)
 }
@@ -125,10 +115,8 @@ func (f *Flags) complete(sets *cliflag.NamedFlagSets, p Process, setGate bool) (
 	if !setGate && len(f.FeatureGates.Set) > 0 {
 		errs = append(errs, field.Forbidden(flags.Path("feature-gates"), "the gates of this process are set already"))
 	}
-	if setGate && len(f.FeatureGates.Validate(p.Gate)) == 0 {
-		if err := f.FeatureGates.Apply(p.Gate); err != nil {
-			errs = append(errs, field.Invalid(flags.Path("feature-gates"), fmt.Sprint(f.FeatureGates.Set), err.Error()))
-		}
+	if setGate {
+		errs = append(errs, f.FeatureGates.ApplyValid(p.Gate)...)
 	}
 	errs = append(errs, f.Logs.Validate(p.Gate)...) // may need gates that were just set
 	config := p.RESTConfig
@@ -152,7 +140,7 @@ func (f *Flags) complete(sets *cliflag.NamedFlagSets, p Process, setGate bool) (
 		gate:       p.Gate,
 		registerer: registerer,
 		ready:      p.Ready,
-		plan:       planControllers(f.table, f.Controllers.Enabled, p.Gate),
+		plan:       role.NewPlan(f.table, f.Controllers.Enabled, p.Gate, role.Missing),
 		idle:       idleFlags(sets),
 	}}, nil
 }
@@ -185,7 +173,7 @@ type completed struct {
 	gate       featuregate.MutableVersionedFeatureGate
 	registerer prometheus.Registerer
 	ready      func()
-	plan       plan
+	plan       role.Plan[*setting]
 	idle       []string
 }
 
@@ -231,12 +219,15 @@ func Setup(mgr manager.Manager, c Completed) error {
 	if len(c.idle) > 0 {
 		log.Info("Flags without effect in this version", "flags", c.idle)
 	}
-	c.plan.report(log)
+	if started := c.plan.Started(); len(started) > 0 {
+		log.Info("Starting controllers", "controllers", started)
+	}
+	c.plan.ReportIdle(log)
 	shared, err := newSetting(mgr, c)
 	if err != nil {
 		return err
 	}
-	return c.plan.setUp(mgr, shared)
+	return c.plan.SetUp(mgr, shared)
 }
 
 // A starter sets the controllers up as soon as the API server serves what they
@@ -255,7 +246,7 @@ func (s *starter) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make a discovery client: %w", err)
 	}
-	if err := waitServed(ctx, client, s.c.plan.needs(), s.mgr.GetLogger()); err != nil {
+	if err := waitServed(ctx, client, s.c.plan.Needs(), s.mgr.GetLogger()); err != nil {
 		return nil // the process ends
 	}
 	if err := Setup(s.mgr, s.c); err != nil {
