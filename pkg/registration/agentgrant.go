@@ -35,6 +35,15 @@ type Grant struct {
 	TokenID string
 }
 
+// who says to people who asked, and when.
+func (g Grant) who() string {
+	at := g.At.UTC().Format(time.RFC3339)
+	if g.TokenID == "" {
+		return "somebody, at " + at + ","
+	}
+	return fmt.Sprintf("the holder of bootstrap token %s, at %s,", g.TokenID, at)
+}
+
 // GrantOf reads a Grant from the ClusterRole of an agent, or from its metadata; false means that the rights were not
 // made by GrantAgentRights.
 func GrantOf(role metav1.Object) (Grant, bool) {
@@ -130,7 +139,8 @@ func EnsureRBACGeneratorRights(ctx context.Context, w *Writer) error {
 }
 
 // RemoveAgentRights takes the roles and bindings of AgentRights away; the execution namespace stays, which holds Works.
-// What is not there is no error, nor is an object of that name without the label of the system: it is not ours.
+// What is not there is no error, nor is an object of that name without the label of the system: it is not ours. A binding
+// for the agent goes all the same, whoever made it, because it gives the rights.
 func RemoveAgentRights(ctx context.Context, w *Writer, cluster string) error {
 	objects, err := AgentRights(cluster)
 	if err != nil {
@@ -146,11 +156,23 @@ func RemoveAgentRights(ctx context.Context, w *Writer, cluster string) error {
 		case isAbsent(err):
 		case err != nil:
 			errs = append(errs, fmt.Errorf("read %s: %w", w.Describe(o), err))
-		case isSystem(o):
+		case isSystem(o) || isFor(o, AgentUser(cluster)):
 			errs = append(errs, w.remove(ctx, o))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// isFor reports whether an object is a binding that gives a user something.
+func isFor(o client.Object, user string) bool {
+	var subjects []rbacv1.Subject
+	switch o := o.(type) {
+	case *rbacv1.ClusterRoleBinding:
+		subjects = o.Subjects
+	case *rbacv1.RoleBinding:
+		subjects = o.Subjects
+	}
+	return slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return s.Kind == rbacv1.UserKind && s.Name == user })
 }
 
 // errOtherRole says that a binding is for another role than it should be, which cannot be changed.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
@@ -51,6 +52,10 @@ type Joiner struct {
 func (j *Joiner) Join(ctx context.Context, p Push) (Plan, error) {
 	if j.Patience <= 0 {
 		j.Patience = DefaultTokenTimeout
+	}
+	// The credentials of such a name would be within the rights of another cluster's agent.
+	if err := ValidateAgentCluster(p.Name); err != nil {
+		return Plan{}, err
 	}
 	existing, e, err := j.identify(ctx, p)
 	if err != nil {
@@ -194,6 +199,9 @@ func (j *Joiner) enter(ctx context.Context, member, plane *Writer, e Entry, exis
 	if err != nil {
 		return nil, AtMember(err)
 	}
+	if _, err := j.lockAgentOut(ctx, plane, e.Name); err != nil {
+		return nil, err
+	}
 	if err := EnsureSecrets(ctx, plane, e, creds, existing); err != nil {
 		return nil, err
 	}
@@ -201,10 +209,48 @@ func (j *Joiner) enter(ctx context.Context, member, plane *Writer, e Entry, exis
 	if err != nil || plane.dryRun {
 		return c, err
 	}
+	// From here on nobody gets them any more. Until here a token could ask for them again.
+	again, err := j.lockAgentOut(ctx, plane, e.Name)
+	if err != nil {
+		return nil, err
+	}
+	if again {
+		return nil, fmt.Errorf("the cluster is registered, but while it was, somebody with a bootstrap token got the rights of an agent of that name and may have read its credentials: "+
+			"delete that token, then \"unjoin %s\" and repeat this", e.Name)
+	}
 	if err := EnsureSecrets(ctx, plane, e, creds, c); err != nil {
 		return nil, fmt.Errorf("the cluster is registered, but its credentials are not complete, repeat this: %w", err)
 	}
 	return c, nil
+}
+
+// lockAgentOut removes the rights of an agent of that name, which would let whoever asked for them read the credentials of
+// the cluster, and reports whether there were any. A classic token may have asked before the name was taken.
+func (j *Joiner) lockAgentOut(ctx context.Context, plane *Writer, cluster string) (bool, error) {
+	w := &Writer{client: plane.client, dryRun: plane.dryRun}
+	if err := RemoveAgentRights(ctx, w, cluster); err != nil {
+		return false, fmt.Errorf("remove the rights of an agent of cluster %s, which could read the credentials: %w", cluster, err)
+	}
+	for _, c := range w.changes {
+		plane.note(c.Action, c.Object)
+	}
+	if len(w.changes) == 0 {
+		return false, nil
+	}
+	whose := "somebody"
+	for _, c := range w.changes {
+		if role, ok := c.Object.(*rbacv1.ClusterRole); ok {
+			if g, ok := GrantOf(role); ok {
+				whose = g.who()
+			}
+		}
+	}
+	removed := "removed"
+	if plane.dryRun {
+		removed = "to be removed"
+	}
+	j.Progress(fmt.Sprintf("%s has got the rights of an agent of cluster %s, which is to be in push mode and has none: they are %s", whose, cluster, removed))
+	return true, nil
 }
 
 // access makes the member's objects, and makes sure that the control plane will be let in. A token that is refused is made

@@ -309,6 +309,95 @@ func TestJoinDryRun(t *testing.T) {
 	}
 }
 
+// agentOf returns the rights of m's agent, as they were given to somebody with a classic token.
+func agentOf(t *testing.T) []client.Object {
+	t.Helper()
+	rights, err := AgentRights("m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	Grant{At: noon, TokenID: someID}.note(rights[0])
+	return rights
+}
+
+// Whoever has asked for the identity of an agent before the name was a push member's must not read its credentials.
+func TestJoinLocksAgentsOut(t *testing.T) {
+	unmarked := func(all []client.Object) []client.Object {
+		for _, o := range all {
+			o.SetLabels(nil)
+		}
+		return all
+	}
+	cases := map[string]struct {
+		reason  string
+		rights  []client.Object
+		dryRun  bool
+		during  bool // they are given again once the Secrets are there
+		removed int
+		said    string
+		err     string
+	}{
+		"None":   {reason: "There is nothing to say."},
+		"Early":  {reason: "The certificate is still valid, and good for nothing.", rights: agentOf(t), removed: 10, said: "bootstrap token abcdef, at 2026-05-04T12:00:00Z, has got the rights of an agent of cluster m, which is to be in push mode and has none: they are removed"},
+		"DryRun": {reason: "It is listed.", rights: agentOf(t), dryRun: true, removed: 10, said: "to be removed"},
+		"Others": {reason: "A binding gives the rights, whoever made it.", rights: unmarked(agentOf(t)), removed: 5, said: "somebody has got the rights"},
+		"During": {reason: "What was read cannot be taken back.", during: true, said: "are removed", err: "delete that token"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			plane, member := newCluster(t, append(tc.rights, withID("id-plane"))...), newCluster(t, withID("id-m"))
+			given := func() (n int) {
+				for _, o := range agentOf(t) {
+					if _, ok := o.(*corev1.Namespace); !ok && plane.has(t, bare(o)) && isFor(o, AgentUser("m")) {
+						n++
+					}
+				}
+				return n
+			}
+			plane.fail = func(_ string, obj client.Object) error {
+				switch obj.(type) {
+				case *corev1.Secret:
+					if n := given(); n > 0 {
+						t.Errorf("a Secret is written while %d bindings are for the agent: %s", n, tc.reason)
+					}
+				case *clusterv1alpha1.Cluster:
+					if tc.during {
+						tc.during = false
+						return GrantAgentRights(t.Context(), NewWriter(plane), "m", nil, Grant{At: noon, TokenID: someID})
+					}
+				}
+				return nil
+			}
+			j := joiner(t, plane, member)
+			var said []string
+			j.Progress = func(line string) { said = append(said, line) }
+			p := request
+			p.DryRun = tc.dryRun
+			plan, err := j.Join(t.Context(), p)
+			check(t, tc.reason, err, tc.err)
+			if got := strings.Join(said, "\n"); !strings.Contains(got, tc.said) || tc.said == "" && got != "" || len(said) > 1 {
+				t.Errorf("said %q, want one line with %q: %s", got, tc.said, tc.reason)
+			}
+			removed := 0
+			for _, c := range plan.ControlPlane {
+				if c.Action == Delete {
+					removed++
+				}
+			}
+			if removed != tc.removed {
+				t.Errorf("%d objects are removed, want %d: %s", removed, tc.removed, tc.reason)
+			}
+			if n := given(); !tc.dryRun && n > 0 || tc.dryRun && plane.writes.Load() > 0 {
+				t.Errorf("%d bindings are for the agent after %d writes: %s", n, plane.writes.Load(), tc.reason)
+			}
+		})
+	}
+
+	j := joiner(t, newCluster(t, withID("id-plane")), newCluster(t, withID("id-m")))
+	_, err := j.Join(t.Context(), Push{Name: "a-impersonator", Namespace: ns})
+	check(t, "The agent of cluster a may read the Secret of that name.", err, "invalid cluster name(a-impersonator)")
+}
+
 // A control plane that was made a moment ago does not serve Clusters yet.
 func TestJoinWaitsForTheControlPlane(t *testing.T) {
 	clusters := schema.GroupResource{Group: "cluster.karmada.io", Resource: "clusters"}
