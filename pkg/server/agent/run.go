@@ -120,7 +120,6 @@ type Completed struct {
 type completed struct {
 	parts
 	plan role.Plan[parts]
-	idle []string
 }
 
 // parts are what the controllers of an agent are made of.
