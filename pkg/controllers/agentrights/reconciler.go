@@ -1,5 +1,6 @@
 // Package agentrights looks after the rights of agents once they are given: it ties them to their Cluster, so that they
-// go when it goes, and ends the bootstrap token that they were asked for with when the Cluster has become Ready.
+// go when it goes, and ends the bootstrap token that they were asked for with when the Cluster has become Ready. Those of
+// a name that is a push member's it removes: the credentials of that member would be within them.
 package agentrights
 
 import (
@@ -40,18 +41,12 @@ func NewReconciler(cached client.Reader, live client.Client) *Reconciler {
 	return &Reconciler{cached: cached, live: live, now: time.Now}
 }
 
-// Reconcile ties the rights of an agent to its Cluster, and ends its token.
+// Reconcile ties the rights of an agent to its Cluster, and ends its token; or removes them, if the Cluster has no agent.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	name, ok := registration.ClusterOfAgentRights(request.Name)
 	if !ok {
 		return reconcile.Result{}, nil
 	}
-	role := &metav1.PartialObjectMetadata{}
-	role.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"))
-	if err := r.cached.Get(ctx, client.ObjectKey{Name: request.Name}, role); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-	grant, ours := registration.GrantOf(role)
 	cluster := &clusterv1alpha1.Cluster{}
 	err := r.cached.Get(ctx, client.ObjectKey{Name: name}, cluster)
 	switch {
@@ -59,7 +54,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil // not registered yet
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("read cluster %q: %w", name, err)
-	case !ours || cluster.Spec.SyncMode != clusterv1alpha1.Pull:
+	case cluster.Spec.SyncMode == clusterv1alpha1.Push: // whatever else there is, or is not, of the rights
+		return reconcile.Result{}, registration.RemoveAgentRights(ctx, registration.NewWriter(r.live), name)
+	}
+	role := &metav1.PartialObjectMetadata{}
+	role.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"))
+	if err := r.cached.Get(ctx, client.ObjectKey{Name: request.Name}, role); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	grant, ours := registration.GrantOf(role)
+	if !ours || cluster.Spec.SyncMode != clusterv1alpha1.Pull {
 		return reconcile.Result{}, nil
 	}
 	owner, tied := registration.OwnerOfAgentRights(role)

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,8 +45,6 @@ func heartbeat(at time.Time) *coordinationv1.Lease {
 
 func TestReconcile(t *testing.T) {
 	before, after := noon.Add(-time.Hour), noon.Add(time.Second)
-	push := cluster(before, metav1.ConditionTrue, before)
-	push.Spec.SyncMode = clusterv1alpha1.Push
 	gone := cluster(before, metav1.ConditionTrue, after)
 	gone.DeletionTimestamp, gone.Finalizers = &metav1.Time{Time: noon}, []string{"x/y"}
 	cases := map[string]struct {
@@ -62,7 +61,6 @@ func TestReconcile(t *testing.T) {
 	}{
 		"NoCluster":   {reason: "The agent has not come yet: the token serves again."},
 		"Came":        {reason: "The rights go with the Cluster from now on.", cluster: cluster(after, "", noon), want: "1"},
-		"CamePush":    {reason: "A push member has no agent.", cluster: push},
 		"CameLeaving": {reason: "It is going already, and takes them along.", cluster: gone, want: "1"},
 		"Leaving":     {reason: "Its token may serve the next one of that name.", cluster: gone, owner: "1", want: "1"},
 		"Foreign":     {reason: "The rights of a classic flow are left alone.", cluster: cluster(after, metav1.ConditionTrue, after), foreign: true},
@@ -128,6 +126,58 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
+// A push member has no agent: whatever rights of one there are go, and nothing of them is left for the next of that name.
+func TestReconcilePush(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		change func([]client.Object) []client.Object
+		left   int
+	}{
+		"Given": {"A token has asked before the name was taken.", func(all []client.Object) []client.Object { return all }, 0},
+		"Half":  {"Somebody has removed the ClusterRole alone.", func(all []client.Object) []client.Object { return all[1:] }, 0},
+		"Foreign": {"The roles are somebody's, but nobody is bound to them.", func(all []client.Object) []client.Object {
+			for _, o := range all {
+				o.SetLabels(nil)
+			}
+			return all
+		}, 5},
+		"None": {"The usual case.", func([]client.Object) []client.Object { return nil }, 0},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			scheme, err := apis.NewScheme()
+			if err != nil {
+				t.Fatal(err)
+			}
+			push := cluster(noon, metav1.ConditionTrue, noon)
+			push.Spec.SyncMode = clusterv1alpha1.Push
+			rights, err := registration.AgentRights("m")
+			if err != nil {
+				t.Fatal(err)
+			}
+			live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(c.change(rights), push)...).Build()
+			if _, err := NewReconciler(live, live).Reconcile(t.Context(), rightsOf(t.Context(), push)[0]); err != nil {
+				t.Fatal(err)
+			}
+			left := 0
+			for _, list := range []client.ObjectList{&rbacv1.ClusterRoleList{}, &rbacv1.RoleList{}} {
+				if err := live.List(t.Context(), list); err != nil {
+					t.Fatal(err)
+				}
+				left += meta.LenList(list)
+			}
+			if left != c.left {
+				t.Errorf("%d roles are left, want %d: %s", left, c.left, c.reason)
+			}
+			for _, list := range []client.ObjectList{&rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}} {
+				if err := live.List(t.Context(), list); err != nil || meta.LenList(list) > 0 {
+					t.Errorf("%d bindings are left (%v): %s", meta.LenList(list), err, c.reason)
+				}
+			}
+		})
+	}
+}
+
 func TestOtherRoles(t *testing.T) {
 	scheme, err := apis.NewScheme()
 	if err != nil {
@@ -152,5 +202,13 @@ func TestPredicate(t *testing.T) {
 	}
 	if p.Update(event.UpdateEvent{ObjectOld: ready, ObjectNew: ready}) || p.Update(event.UpdateEvent{ObjectOld: ready, ObjectNew: not}) {
 		t.Error("each report of the status is looked at")
+	}
+	push, pushReady := cluster(noon, metav1.ConditionFalse, noon), cluster(noon, metav1.ConditionTrue, noon)
+	push.Spec.SyncMode, pushReady.Spec.SyncMode = clusterv1alpha1.Push, clusterv1alpha1.Push
+	if !p.Update(event.UpdateEvent{ObjectOld: not, ObjectNew: push}) {
+		t.Error("with its agent a Cluster loses the rights of it")
+	}
+	if p.Update(event.UpdateEvent{ObjectOld: push, ObjectNew: pushReady}) {
+		t.Error("whether it is Ready is nothing to a Cluster without an agent")
 	}
 }

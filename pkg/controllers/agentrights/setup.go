@@ -46,12 +46,20 @@ func rightsOf(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: registration.AgentRightsName(o.GetName())}}}
 }
 
-// becomes lets Clusters through when they are there, and when they become Ready: not with each report of their status.
+// becomes lets Clusters through when they are there, when their mode changes, and when those with an agent become Ready:
+// not with each report of their status.
 func becomes() predicate.Predicate {
 	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool { return !isReady(e.ObjectOld) && isReady(e.ObjectNew) },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return !isPush(e.ObjectOld) && !isReady(e.ObjectOld) && isReady(e.ObjectNew) || isPush(e.ObjectOld) != isPush(e.ObjectNew)
+		},
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}
+}
+
+func isPush(o client.Object) bool {
+	c, ok := o.(*clusterv1alpha1.Cluster)
+	return ok && c.Spec.SyncMode == clusterv1alpha1.Push
 }
 
 func isReady(o client.Object) bool {
