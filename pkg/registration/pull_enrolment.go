@@ -132,8 +132,8 @@ func (e Enrolment) mayReadItself(ctx context.Context, cfg *rest.Config) (bool, e
 }
 
 // Request gets a certificate for the agent. The key is kept before anything is asked for, and taken up by the next try when
-// this one is interrupted; asked is called once something may be left at the control plane. A *PullError says what is wrong.
-func (e Enrolment) Request(ctx context.Context, found FoundControlPlane, keys KeyStore, asked func()) (Pair, error) {
+// this one is killed. A *PullError says what is wrong.
+func (e Enrolment) Request(ctx context.Context, found FoundControlPlane, keys KeyStore) (Pair, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
 	cfg := &rest.Config{Host: found.Server, Timeout: enrolmentRequestTimeout, BearerToken: e.Token, TLSClientConfig: rest.TLSClientConfig{CAData: found.CA}}
@@ -151,16 +151,16 @@ func (e Enrolment) Request(ctx context.Context, found FoundControlPlane, keys Ke
 	if err != nil {
 		return Pair{}, fmt.Errorf("make a client of %s: %w", cfg.Host, err)
 	}
-	pair, err := e.request(ctx, c.CertificateSigningRequests(), keys, asked)
+	pair, err := e.request(ctx, c.CertificateSigningRequests(), keys)
 	if errors.Is(err, errStaleRequest) {
 		// What was decided about an earlier try says nothing about this one.
-		pair, err = e.request(ctx, c.CertificateSigningRequests(), keys, asked)
+		pair, err = e.request(ctx, c.CertificateSigningRequests(), keys)
 	}
 	return pair, e.refused(found, err)
 }
 
 // request makes one try with the key that is kept, or with a new one. A key of no more use is forgotten.
-func (e Enrolment) request(ctx context.Context, requests certificatesclient.CertificateSigningRequestInterface, keys KeyStore, asked func()) (Pair, error) {
+func (e Enrolment) request(ctx context.Context, requests certificatesclient.CertificateSigningRequestInterface, keys KeyStore) (Pair, error) {
 	key, err := keys.Load()
 	if err != nil {
 		return Pair{}, err
@@ -177,7 +177,6 @@ func (e Enrolment) request(ctx context.Context, requests certificatesclient.Cert
 	if err != nil {
 		return Pair{}, err
 	}
-	asked()
 	cert, err := r.Issue(ctx, requests, func() {
 		e.notice("waiting for karmada-controller-manager to approve certificate request %s", r.Name)
 	})

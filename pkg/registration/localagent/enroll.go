@@ -41,22 +41,25 @@ type Result struct {
 	New bool
 }
 
-// isFinal reports whether asking again would get the same answer: there is nothing to go on with.
-func isFinal(err error) bool {
+// isPending reports that somebody may approve the request yet: the next try takes it up.
+func isPending(ctx context.Context, err error) bool {
 	var refused *registration.PullError
-	if !errors.As(err, &refused) {
-		return false
-	}
-	switch refused.Reason {
-	case registration.RequestDenied, registration.RequestFailed, registration.TokenUnknown:
+	return ctx.Err() == nil && errors.As(err, &refused) && refused.Reason == registration.RequestPending
+}
+
+// isFresh reports that a directory has never held an agent: there is nothing in it, or what a try left that was killed
+// before it got a certificate.
+func isFresh(l Layout, old *Config) bool {
+	if old == nil {
 		return true
 	}
-	return false
+	_, err := os.Stat(l.Credential())
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // Enrol makes the directory of an agent, or what is missing of it, and gets the agent a certificate unless it has one that
-// the control plane accepts. It can be repeated, and goes on where an earlier try was interrupted. When it fails before the
-// control plane was asked for anything, or because the control plane said no, nothing is left of what it made.
+// the control plane accepts. It can be repeated, and goes on where an earlier try was killed. When it fails, or ctx is done,
+// nothing is left of an agent that was not there before, unless its certificate waits for somebody to approve it.
 func Enrol(ctx context.Context, r Request) (res Result, err error) {
 	l := r.Layout
 	old, err := Check(l, r.Config)
@@ -70,9 +73,9 @@ func Enrol(ctx context.Context, r Request) (res Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	asked := false
+	fresh := isFresh(l, old)
 	defer func() {
-		if err != nil && old == nil && (!asked || isFinal(err)) {
+		if err != nil && fresh && !isPending(ctx, err) {
 			err = errors.Join(err, lock.Remove(), removeFiles(l))
 			return
 		}
@@ -89,7 +92,7 @@ func Enrol(ctx context.Context, r Request) (res Result, err error) {
 	} else if _, err := cfg.write(l); err != nil { // first of all: it marks the directory
 		return Result{}, err
 	}
-	id, enrolled, err := r.identity(ctx, old, func() { asked = true })
+	id, enrolled, err := r.identity(ctx, old)
 	if err != nil {
 		return Result{}, err
 	}
@@ -111,13 +114,13 @@ func Enrol(ctx context.Context, r Request) (res Result, err error) {
 		}
 		res.Changed = res.Changed || changed
 	}
-	res.Config, res.Enrolled, res.New = cfg, enrolled, old == nil
+	res.Config, res.Enrolled, res.New = cfg, enrolled, fresh
 	return res, nil
 }
 
 // identity returns what the agent has to recognise the control plane by, and makes sure that it has a certificate which
 // the control plane accepts.
-func (r Request) identity(ctx context.Context, old *Config, asked func()) (id registration.FoundControlPlane, enrolled bool, err error) {
+func (r Request) identity(ctx context.Context, old *Config) (id registration.FoundControlPlane, enrolled bool, err error) {
 	l, e := r.Layout, r.Enrolment
 	var ca []byte
 	if old != nil {
@@ -148,7 +151,7 @@ func (r Request) identity(ctx context.Context, old *Config, asked func()) (id re
 	}
 	store := keyFile(l.PendingKey())
 	r.Say("Asking the control plane for a certificate.")
-	pair, err := e.Request(ctx, id, store, asked)
+	pair, err := e.Request(ctx, id, store)
 	if err != nil {
 		return id, false, err
 	}

@@ -59,6 +59,10 @@ type controlPlane struct {
 	forgetful bool   // knows no certificate any more
 	rightless bool   // the agent's rights are gone
 
+	stops   bool // ends the command that asks for a certificate
+	stop    context.CancelFunc
+	failing bool // cannot keep requests
+
 	requests []string // names of those made
 }
 
@@ -125,6 +129,8 @@ func (c *controlPlane) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(apierrors.NewNotFound(resource, "m"))
 	case r.Method == http.MethodPost && r.URL.Path == "/apis/certificates.k8s.io/v1/certificatesigningrequests":
 		c.request(w, r)
+	case c.stops && r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/apis/certificates.k8s.io/v1/certificatesigningrequests/"):
+		c.reply(w, http.StatusOK, &certificatesv1.CertificateSigningRequest{TypeMeta: metav1.TypeMeta{APIVersion: "certificates.k8s.io/v1", Kind: "CertificateSigningRequest"}})
 	default:
 		c.t.Errorf("asked for %s %s", r.Method, r.URL.Path)
 		fail(apierrors.NewBadRequest("unexpected"))
@@ -146,6 +152,15 @@ func (c *controlPlane) request(w http.ResponseWriter, r *http.Request) {
 	}
 	csr.TypeMeta = metav1.TypeMeta{APIVersion: "certificates.k8s.io/v1", Kind: "CertificateSigningRequest"}
 	c.requests = append(c.requests, csr.Name)
+	if c.failing {
+		http.Error(w, "no", http.StatusTeapot)
+		return
+	}
+	if c.stops {
+		c.stop()
+		c.reply(w, http.StatusCreated, csr)
+		return
+	}
 	if c.deny != "" {
 		csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied, Status: corev1.ConditionTrue, Message: c.deny}}
 		c.reply(w, http.StatusCreated, csr)
@@ -341,13 +356,31 @@ func TestEnrolFails(t *testing.T) {
 			reason: "The answer is final: nothing is left, and the directory is free for whoever was meant.", err: "this token is for another cluster",
 			change: func(c *controlPlane, _ *Request) { c.deny = "this token is for another cluster" },
 		},
+		"Failing": {
+			reason: "No key is left of an agent that there is none of.", err: "create certificate request",
+			change: func(c *controlPlane, _ *Request) { c.failing = true },
+		},
+		"Interrupted": {
+			reason: "Who ends the command wants nothing of it.", err: "",
+			change: func(c *controlPlane, r *Request) { c.stops = true },
+		},
+		"Killed": {
+			reason: "What an earlier try left that was killed goes, too.", err: "this token is for another cluster",
+			change: func(c *controlPlane, r *Request) {
+				c.deny = "this token is for another cluster"
+				leave(c.t, r.Layout, r.Config)
+			},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := newControlPlane(t)
 			r := c.wanted(filepath.Join(t.TempDir(), "m"))
 			tc.change(c, &r)
-			_, err := Enrol(t.Context(), r)
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			c.stop = stop
+			_, err := Enrol(ctx, r)
 			if err == nil || !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("%s\ngot %v", tc.reason, err)
 			}
@@ -355,6 +388,39 @@ func TestEnrolFails(t *testing.T) {
 				t.Errorf("%s\nleft %v", tc.reason, files(t, r.Layout.Dir))
 			}
 		})
+	}
+}
+
+// leave makes what a try leaves that is killed before it has a certificate.
+func leave(t *testing.T, l Layout, c Config) {
+	t.Helper()
+	if err := makeDirs(l); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.write(l); err != nil {
+		t.Fatal(err)
+	}
+	key, err := registration.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := keyFile(l.PendingKey()).Save(key); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A request that somebody may approve yet is taken up by the next try.
+func TestEnrolPending(t *testing.T) {
+	c := newControlPlane(t)
+	c.stops, c.stop = true, func() {} // it does not sign, that is all
+	r := c.wanted(filepath.Join(t.TempDir(), "m"))
+	r.Enrolment.Timeout = 500 * time.Millisecond
+	var pending *registration.PullError
+	if _, err := Enrol(t.Context(), r); !errors.As(err, &pending) || pending.Reason != registration.RequestPending {
+		t.Fatalf("got %v", err)
+	}
+	if key, err := keyFile(r.Layout.PendingKey()).Load(); err != nil || key == nil {
+		t.Errorf("the key is gone: %v", err)
 	}
 }
 
