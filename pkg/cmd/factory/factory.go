@@ -116,6 +116,9 @@ type connection struct {
 	prefer     string // the context to take before the current one
 	namespace  string
 	timeout    time.Duration
+	within     <-chan struct{} // ends waits for files
+	// pipePatience is another than the usual one, for tests.
+	pipePatience time.Duration
 
 	loadOnce sync.Once
 	loaded   *source

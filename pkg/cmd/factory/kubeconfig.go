@@ -29,7 +29,9 @@ type source struct {
 	// nothing at all, it is empty.
 	config  clientcmdapi.Config
 	context string
-	end     end
+	// piped is what came through the one pipe, which can be read once; nil if it is a file.
+	piped []byte
+	end   end
 	// none says that nothing was found, inCluster that the pod's own service
 	// account is used.
 	none      *Error
@@ -39,6 +41,14 @@ type source struct {
 // name is what an error calls the source.
 func (s *source) name() string {
 	return strings.Join(s.files, string(filepath.ListSeparator))
+}
+
+// content is what a file says.
+func (s *source) content(file string) ([]byte, error) {
+	if s.piped != nil {
+		return s.piped, nil
+	}
+	return os.ReadFile(file)
 }
 
 // source finds the settings, in the order of spec cli/commands.md 2.1 (A):
@@ -101,7 +111,16 @@ func (c *connection) read(files []string, rules *clientcmd.ClientConfigLoadingRu
 	if err := c.checkSizes(files); err != nil {
 		return nil, err
 	}
-	config, err := rules.Load()
+	piped, err := c.readPipes(files)
+	if err != nil {
+		return nil, err
+	}
+	s.piped = piped
+	load := rules.Load
+	if piped != nil {
+		load = func() (*clientcmdapi.Config, error) { return clientcmd.Load(piped) }
+	}
+	config, err := load()
 	if err != nil {
 		return nil, c.diagnose(s, err)
 	}
@@ -142,7 +161,7 @@ func (c *connection) read(files []string, rules *clientcmd.ClientConfigLoadingRu
 func (c *connection) diagnose(s *source, err error) *Error {
 	next := "; restore it, or pass another with " + c.end.kubeconfigFlag
 	for _, file := range s.files {
-		content, readErr := os.ReadFile(file)
+		content, readErr := s.content(file)
 		if readErr != nil {
 			return c.unreadable(file, readErr)
 		}
@@ -190,12 +209,18 @@ func (c *connection) checkSizes(files []string) error {
 			return c.unreadable(file, err)
 		case info.IsDir():
 			return &Error{Reason: KubeconfigInvalid, text: fmt.Sprintf("kubeconfig %s is a directory; pass a file with %s", file, c.end.kubeconfigFlag)}
+		case info.Mode()&fs.ModeDevice != 0:
+			return &Error{Reason: KubeconfigInvalid, text: fmt.Sprintf("kubeconfig %s is a device; pass a file with %s", file, c.end.kubeconfigFlag)}
 		case info.Size() > maxSize:
-			return &Error{Reason: KubeconfigInvalid, text: fmt.Sprintf("kubeconfig %s is not a kubeconfig: it has %d MiB, and none has more than %d; pass another with %s",
-				file, info.Size()>>20, maxSize>>20, c.end.kubeconfigFlag)}
+			return c.tooBig(file, fmt.Sprintf("%d MiB", info.Size()>>20))
 		}
 	}
 	return nil
+}
+
+func (c *connection) tooBig(file, size string) *Error {
+	return &Error{Reason: KubeconfigInvalid, text: fmt.Sprintf("kubeconfig %s is not a kubeconfig: it has %s, and none has more than %d; pass another with %s",
+		file, size, maxSize>>20, c.end.kubeconfigFlag)}
 }
 
 // isBinary reports whether a file holds something else than text.

@@ -49,6 +49,7 @@ func (f *Factory) Member(o MemberOptions) *Member {
 		context:    o.Context,
 		prefer:     o.PreferContext,
 		timeout:    f.conn.timeout,
+		within:     f.conn.within,
 	}}
 	f.members = append(f.members, m)
 	return m

@@ -60,6 +60,7 @@ func NewCmd(f *factory.Factory, s genericiooptions.IOStreams, program string) (*
 		Args:                  oneClusterName,
 		ValidArgsFunction:     cobra.NoFileCompletions, // the name is a new one
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.Within(cmd.Context())
 			o, err := flags.ToOptions(f, s, args[0])
 			if err != nil {
 				return err

@@ -57,6 +57,7 @@ func NewCmd(f *factory.Factory, s genericiooptions.IOStreams, program string) (*
 		Args:                  oneClusterName,
 		ValidArgsFunction:     f.CompleteClusters,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.Within(cmd.Context())
 			o, err := flags.ToOptions(f, s, args[0])
 			if err != nil {
 				return err
