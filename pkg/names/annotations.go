@@ -26,6 +26,10 @@ const (
 	// ConflictResolutionAnnotation says what to do about an object that a
 	// member already has and that is not ours.
 	ConflictResolutionAnnotation = "work.karmada.io/conflict-resolution"
+	// AdoptedAnnotation says, with True, on a Namespace of a member that it was
+	// there before we took it over: it is not deleted, but released. It is not
+	// part of Karmada's API.
+	AdoptedAnnotation = "work.karmadactl.io/adopted"
 
 	TemplateUIDAnnotation        = "resourcetemplate.karmada.io/uid"
 	TemplateGenerationAnnotation = "resourcetemplate.karmada.io/generation"

@@ -17,8 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	fakediscovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/dynamic"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
+	fakemetadata "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -46,6 +51,10 @@ type fakeMember struct {
 	// cached, unless nil, is what Cached knows.
 	cached map[place]*unstructured.Unstructured
 	noKind error
+	// inside is what there is in namespaces, by kind; notListed, unless nil, is
+	// why nobody can list the Secrets among it.
+	inside    []runtime.Object
+	notListed error
 }
 
 func newFakeMember(t *testing.T, objects ...*unstructured.Unstructured) *fakeMember {
@@ -75,6 +84,34 @@ func (m *fakeMember) Name() string               { return "m1" }
 func (m *fakeMember) Dynamic() dynamic.Interface { return &fakeDynamic{member: m} }
 func (m *fakeMember) Mapper() meta.RESTMapper {
 	return &fakeMapper{DefaultRESTMapper: m.mapper, err: m.noKind}
+}
+
+func (m *fakeMember) Discovery() discovery.DiscoveryInterface {
+	all, view := metav1.Verbs{"list", "delete"}, metav1.Verbs{"get", "list"}
+	kind := func(name, kind string, verbs metav1.Verbs) metav1.APIResource {
+		return metav1.APIResource{Name: name, Kind: kind, Namespaced: kind != "Namespace", Verbs: verbs}
+	}
+	return &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{Resources: []*metav1.APIResourceList{
+		{GroupVersion: "v1", APIResources: []metav1.APIResource{
+			kind("configmaps", "ConfigMap", all), kind("secrets", "Secret", all), kind("serviceaccounts", "ServiceAccount", all),
+			kind("events", "Event", all), kind("endpoints", "Endpoints", all), kind("pods", "Pod", all), kind("namespaces", "Namespace", all),
+		}},
+		{GroupVersion: "apps/v1", APIResources: []metav1.APIResource{kind("replicasets", "ReplicaSet", all)}},
+		{GroupVersion: "coordination.k8s.io/v1", APIResources: []metav1.APIResource{kind("leases", "Lease", all)}},
+		{GroupVersion: "metrics.k8s.io/v1beta1", APIResources: []metav1.APIResource{kind("pods", "PodMetrics", view)}},
+	}}}
+}
+
+func (m *fakeMember) Metadata() (metadata.Interface, error) {
+	scheme := fakemetadata.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		return nil, err
+	}
+	c := fakemetadata.NewSimpleMetadataClient(scheme, m.inside...)
+	if m.notListed != nil {
+		c.PrependReactor("list", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, m.notListed })
+	}
+	return c, nil
 }
 
 func (m *fakeMember) Watch(gvr schema.GroupVersionResource) error {

@@ -97,7 +97,7 @@ func releasedLabels() []string {
 }
 
 func releasedAnnotations() []string {
-	return append(names.ManagedAnnotations(), names.ClusterResourceBindingNameAnnotation,
+	return append(names.ManagedAnnotations(), names.AdoptedAnnotation, names.ClusterResourceBindingNameAnnotation,
 		names.PropagationPolicyNamespaceAnnotation, names.PropagationPolicyNameAnnotation, names.ClusterPropagationPolicyNameAnnotation)
 }
 

@@ -29,6 +29,10 @@ import (
 // ready; a change of the Cluster brings it back at once.
 const lookAgain = time.Minute
 
+// eventNamespaceKept is the reason of the event on a Work whose namespace was
+// not deleted with it. It is not part of Karmada's API.
+const eventNamespaceKept = "NamespaceKept"
+
 // maxNote is how long the note of an event may be.
 const maxNote = 1024
 
@@ -154,7 +158,7 @@ func (r *Reconciler) withdraw(ctx context.Context, c *clusterv1alpha1.Cluster, w
 }
 
 // undoAll deletes or releases every manifest. What the member has no kind for,
-// or nobody can read, it does not have.
+// or nobody can read, it does not have. What was to go and had to stay is told.
 func (r *Reconciler) undoAll(ctx context.Context, c *clusterv1alpha1.Cluster, w *workv1alpha1.Work) error {
 	m, err := r.members(ctx, c)
 	if err != nil {
@@ -173,7 +177,11 @@ func (r *Reconciler) undoAll(ctx context.Context, c *clusterv1alpha1.Cluster, w 
 		case preserves(w) || keepsObjects(c, w):
 			errs = append(errs, t.release(ctx))
 		default:
-			errs = append(errs, t.delete(ctx))
+			kept, err := t.delete(ctx)
+			if kept != "" {
+				r.record.Eventf(w, nil, corev1.EventTypeWarning, eventNamespaceKept, "Withdraw", "%s", truncate(kept, maxNote))
+			}
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)

@@ -4,8 +4,9 @@
 //
 // A Work's manifests are created, updated, repaired when somebody changes or
 // removes them on the member, and deleted or released with the Work. Nothing
-// that lacks our mark is touched, unless the manifest says to overwrite it. What
-// came of it is in the conditions Dispatching and Applied of the Work
+// that lacks our mark is touched, unless the manifest says to overwrite it, and no
+// namespace is deleted that was there before, or holds what is not ours. What came
+// of it is in the conditions Dispatching and Applied of the Work
 // (spec: behaviour/02 2.5).
 package apply
 
@@ -16,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -90,7 +92,7 @@ func Setup(mgr manager.Manager, o Options) error {
 	r := &Reconciler{
 		client:    mgr.GetClient(),
 		live:      mgr.GetAPIReader(),
-		members:   func(ctx context.Context, c *clusterv1alpha1.Cluster) (Member, error) { return o.Pool.Get(ctx, c) },
+		members:   o.reach,
 		mine:      o.mine,
 		retain:    o.Retain,
 		record:    mgr.GetEventRecorder(Name),
@@ -120,6 +122,22 @@ func Setup(mgr manager.Manager, o Options) error {
 		})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: o.RateLimiter}).
 		Complete(lanes.wrap(reconcile.AsReconciler(mgr.GetClient(), r)))
+}
+
+// reach returns the member of a cluster.
+func (o Options) reach(ctx context.Context, c *clusterv1alpha1.Cluster) (Member, error) {
+	m, err := o.Pool.Get(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return connected{m}, nil
+}
+
+// A connected is a Member.
+type connected struct{ *member.Member }
+
+func (c connected) Metadata() (metadata.Interface, error) {
+	return metadata.NewForConfigAndClient(metadata.ConfigFor(c.Config()), c.HTTP())
 }
 
 // mine reports whether this process answers for the Works of a cluster.

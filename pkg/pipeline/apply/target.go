@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/retry"
 
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
@@ -27,6 +29,9 @@ type Member interface {
 	Name() string
 	Dynamic() dynamic.Interface
 	Mapper() meta.RESTMapper
+	// Discovery and Metadata serve to find out what is in a namespace.
+	Discovery() discovery.DiscoveryInterface
+	Metadata() (metadata.Interface, error)
 	// Watch lets the stage know of changes, and Cached of what is there.
 	Watch(gvr schema.GroupVersionResource) error
 	Cached(gvr schema.GroupVersionResource, namespace, name string) (obj *unstructured.Unstructured, known bool)
@@ -166,6 +171,11 @@ func (t *target) update(ctx context.Context, observed *unstructured.Unstructured
 	if err != nil {
 		return false, err
 	}
+	if t.isNamespace() && !isManaged(observed) {
+		annotations := orEmpty(desired.GetAnnotations())
+		annotations[names.AdoptedAnnotation] = names.True
+		desired.SetAnnotations(annotations)
+	}
 	want, have := relevant(desired), relevant(observed)
 	if reflect.DeepEqual(want, have) || isApplied(t.work) && holds(have, want) {
 		t.ledger.set(t.member.Name(), t.place, observed.GetResourceVersion())
@@ -198,16 +208,23 @@ func (t *target) notOurs() error {
 		t.desired.GetKind(), key(t.place), t.member.Name(), names.ConflictResolutionAnnotation)
 }
 
-// delete removes the object, if it is this Work's.
-func (t *target) delete(ctx context.Context) error {
+// delete removes the object, if it is this Work's. A namespace that must not go
+// is released instead; unless we only took it over, kept says why.
+func (t *target) delete(ctx context.Context) (kept string, err error) {
 	defer t.ledger.remove(t.member.Name(), t.place)
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		kept = ""
 		observed, err := t.resource.Get(ctx, t.place.name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		if !belongsTo(observed, t.work) || !observed.GetDeletionTimestamp().IsZero() {
 			return nil
+		}
+		stays, why := t.mustStay(ctx, observed)
+		if stays {
+			kept = why
+			return t.unmark(ctx, observed)
 		}
 		background, uid := metav1.DeletePropagationBackground, observed.GetUID()
 		options := metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid}}
@@ -216,9 +233,12 @@ func (t *target) delete(ctx context.Context) error {
 		return err
 	})
 	if ignoreNotFound(err) != nil {
-		return fmt.Errorf("delete %s from cluster %s: %w", describe(t.desired), t.member.Name(), err)
+		return "", fmt.Errorf("delete %s from cluster %s: %w", describe(t.desired), t.member.Name(), err)
 	}
-	return nil
+	if err != nil {
+		return "", nil // gone in the meantime
+	}
+	return kept, nil
 }
 
 // release leaves the object to its member, without our marks.
@@ -232,17 +252,22 @@ func (t *target) release(ctx context.Context) error {
 		if !belongsTo(observed, t.work) {
 			return nil
 		}
-		patch, err := releasePatch(observed)
-		if err != nil {
-			return err
-		}
-		_, err = t.resource.Patch(ctx, t.place.name, types.MergePatchType, patch, metav1.PatchOptions{})
-		return err
+		return t.unmark(ctx, observed)
 	})
 	if ignoreNotFound(err) != nil {
 		return fmt.Errorf("release %s in cluster %s: %w", describe(t.desired), t.member.Name(), err)
 	}
 	return nil
+}
+
+// unmark takes our marks off the object, if it is as it was observed.
+func (t *target) unmark(ctx context.Context, observed *unstructured.Unstructured) error {
+	patch, err := releasePatch(observed)
+	if err != nil {
+		return err
+	}
+	_, err = t.resource.Patch(ctx, t.place.name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
 }
 
 // releasePatch takes our marks off an object of a certain version.
