@@ -9,6 +9,13 @@ import (
 	searchv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/search/v1alpha1"
 )
 
+// The groups of ServiceAccounts: of all, and, with its name, of those of a
+// namespace.
+const (
+	allAccounts = "system:serviceaccounts"
+	accountsOf  = allAccounts + ":"
+)
+
 // An access is the clusters that a ClusterRole lets its subjects reach.
 type access struct {
 	all      bool
@@ -74,24 +81,26 @@ func isClusterRole(ref rbacv1.RoleRef) bool {
 }
 
 // impersonation returns rules that let impersonate these subjects: one for each
-// kind of which there are any.
+// kind of which there are any. A ServiceAccount comes with the groups that its
+// token puts it in, as the proxy impersonates those, too.
 func impersonation(subjects []rbacv1.Subject) []rbacv1.PolicyRule {
+	names := map[string][]string{}
+	for _, s := range subjects {
+		names[s.Kind] = append(names[s.Kind], s.Name)
+		if s.Kind == rbacv1.ServiceAccountKind && s.Namespace != "" {
+			names[rbacv1.GroupKind] = append(names[rbacv1.GroupKind], allAccounts, accountsOf+s.Namespace)
+		}
+	}
 	var rules []rbacv1.PolicyRule
 	for _, kind := range []struct{ kind, resource string }{
 		{rbacv1.UserKind, "users"}, {rbacv1.ServiceAccountKind, "serviceaccounts"}, {rbacv1.GroupKind, "groups"},
 	} {
-		var names []string
-		for _, s := range subjects {
-			if s.Kind == kind.kind {
-				names = append(names, s.Name)
-			}
-		}
-		if len(names) == 0 {
+		if len(names[kind.kind]) == 0 {
 			continue
 		}
-		slices.Sort(names)
+		slices.Sort(names[kind.kind])
 		rules = append(rules, rbacv1.PolicyRule{
-			Verbs: []string{"impersonate"}, APIGroups: []string{""}, Resources: []string{kind.resource}, ResourceNames: slices.Compact(names),
+			Verbs: []string{"impersonate"}, APIGroups: []string{""}, Resources: []string{kind.resource}, ResourceNames: slices.Compact(names[kind.kind]),
 		})
 	}
 	return rules

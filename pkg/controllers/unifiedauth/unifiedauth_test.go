@@ -71,11 +71,16 @@ func TestAccess(t *testing.T) {
 	}
 }
 
+// subjects read "kind:name" or "kind:namespace/name".
 func subjects(texts ...string) []rbacv1.Subject {
 	var all []rbacv1.Subject
 	for _, text := range texts {
 		kind, name, _ := strings.Cut(text, ":")
-		all = append(all, rbacv1.Subject{Kind: kind, Name: name})
+		s := rbacv1.Subject{Kind: kind, Name: name}
+		if namespace, account, ok := strings.Cut(name, "/"); ok {
+			s.Namespace, s.Name = namespace, account
+		}
+		all = append(all, s)
 	}
 	return all
 }
@@ -100,8 +105,19 @@ func TestImpersonation(t *testing.T) {
 		"None":  {"Nobody may, nobody can be.", nil, nil},
 		"Users": {"Sorted, each once; kinds of which there are none are left out.", subjects("User:b", "User:a", "User:b"), []rbacv1.PolicyRule{impersonate("users", "a", "b")}},
 		"All": {
-			"One rule for each kind.", subjects("Group:g", "ServiceAccount:s", "User:u"),
-			[]rbacv1.PolicyRule{impersonate("users", "u"), impersonate("serviceaccounts", "s"), impersonate("groups", "g")},
+			"One rule for each kind.", subjects("Group:g", "ServiceAccount:n/s", "User:u"),
+			[]rbacv1.PolicyRule{
+				impersonate("users", "u"), impersonate("serviceaccounts", "s"),
+				impersonate("groups", "g", "system:serviceaccounts", "system:serviceaccounts:n"),
+			},
+		},
+		"ServiceAccounts": {
+			"Whoever comes with a token of one is in its groups, which are impersonated too: those of the bound ones only, each once.",
+			subjects("ServiceAccount:n/s", "ServiceAccount:m/s", "ServiceAccount:n/t", "Group:system:serviceaccounts:n"),
+			[]rbacv1.PolicyRule{
+				impersonate("serviceaccounts", "s", "t"),
+				impersonate("groups", "system:serviceaccounts", "system:serviceaccounts:m", "system:serviceaccounts:n"),
+			},
 		},
 	}
 	for name, tc := range cases {
