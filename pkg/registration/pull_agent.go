@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,17 +41,9 @@ func PullEntry(e Entry, report []string) Entry {
 // or the server's refusal: an agent cannot list the Clusters. A Cluster that is being removed is returned as it is: its
 // agent has to take away what it put there, until it is gone.
 func RegisterPull(ctx context.Context, member Member, controlPlane client.Client, e Entry) (*clusterv1alpha1.Cluster, error) {
-	found, err := FindCluster(ctx, controlPlane, e.Name)
-	if err != nil {
-		return nil, err
-	}
-	if found != nil {
-		if err := e.Check(found); err != nil {
-			return nil, err
-		}
-		if !found.DeletionTimestamp.IsZero() {
-			return found, nil
-		}
+	found, err := CheckPull(ctx, controlPlane, e)
+	if err != nil || found != nil && !found.DeletionTimestamp.IsZero() {
+		return found, err
 	}
 	credentials, err := EnsureMemberAccess(ctx, NewWriter(member.Client), Access{
 		Cluster: e.Name, Namespace: e.Namespace, Credentials: e.Credentials, Impersonator: e.Impersonator,
@@ -75,6 +69,28 @@ func RegisterPull(ctx context.Context, member Member, controlPlane client.Client
 	return cluster, nil
 }
 
+// CheckPull asks the control plane whether the cluster of an agent can be entered, and writes nothing. It returns the
+// Cluster if it is there already. A name or an ID that is another cluster's is an error as of RegisterPull.
+func CheckPull(ctx context.Context, controlPlane client.Client, e Entry) (*clusterv1alpha1.Cluster, error) {
+	found, err := FindCluster(ctx, controlPlane, e.Name)
+	if err != nil {
+		return nil, err
+	}
+	if found != nil {
+		if err := e.Check(found); err != nil {
+			return nil, err
+		}
+		return found, nil
+	}
+	c := &clusterv1alpha1.Cluster{}
+	c.Name = e.Name
+	e.apply(c)
+	if err := controlPlane.Create(ctx, c, client.DryRunAll); err != nil && !apierrors.IsAlreadyExists(err) {
+		return nil, fmt.Errorf("register cluster %s: %w", e.Name, err)
+	}
+	return nil, nil
+}
+
 // ValidateAddress returns an error when a URL cannot be told to a control plane as an address of a member or of a proxy; ""
 // is none. The error has nothing of it, which may be a password.
 func ValidateAddress(address string) error {
@@ -96,6 +112,33 @@ func ValidateAddress(address string) error {
 func IsTaken(err error) bool {
 	var taken *TakenError
 	return errors.As(err, &taken) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), " has been registered")
+}
+
+// AgentRightsNames lists the access rules that the control plane makes for the agent of a cluster, each as
+// "Kind/[namespace/]name" (spec: cli/commands.md 3.5, step 3).
+func AgentRightsNames(cluster string) ([]string, error) {
+	objects, err := AgentRights(cluster)
+	if err != nil {
+		return nil, err
+	}
+	var rules []string
+	for _, object := range objects {
+		kind := ""
+		switch object.(type) {
+		case *rbacv1.ClusterRole:
+			kind = "ClusterRole"
+		case *rbacv1.ClusterRoleBinding:
+			kind = "ClusterRoleBinding"
+		case *rbacv1.Role:
+			kind = "Role"
+		case *rbacv1.RoleBinding:
+			kind = "RoleBinding"
+		default:
+			continue // the execution namespace, which holds Works
+		}
+		rules = append(rules, path.Join(kind, object.GetNamespace(), object.GetName()))
+	}
+	return rules, nil
 }
 
 // PreviewPull returns what an agent would make in its cluster, and the Cluster that it would enter. Nothing is written, and

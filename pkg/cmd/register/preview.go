@@ -17,12 +17,7 @@ import (
 
 // preview prints what would be made where, and makes nothing.
 func (o *Options) preview(ctx context.Context) error {
-	entry := registration.PullEntry(registration.Entry{
-		Identity:  registration.Identity{Name: o.Config.Cluster, ID: o.Config.ClusterID, Endpoint: o.Config.APIEndpoint},
-		Namespace: o.Config.Namespace, ProxyURL: o.Config.ProxyURL, Insecure: o.Member.Endpoint.Insecure,
-		Provider: o.Config.Provider, Region: o.Config.Region, Zones: o.Config.Zones, Labels: o.Config.Labels,
-	}, []string{registration.ReportCredentials, registration.ReportImpersonator})
-	changes, cluster, err := registration.PreviewPull(ctx, o.Member, entry)
+	changes, cluster, err := registration.PreviewPull(ctx, o.Member, o.entry())
 	if err != nil {
 		return o.Explain(err)
 	}

@@ -14,13 +14,17 @@ import (
 	"github.com/spf13/pflag"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/cmd/factory"
 	"github.com/karmadactl/karmadactl/pkg/registration"
 	"github.com/karmadactl/karmadactl/pkg/registration/localagent"
@@ -196,6 +200,84 @@ func TestShellQuoted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := shellQuoted(tc.command); got != tc.want {
 				t.Errorf("%s\ngot  %s\nwant %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	other := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "member3"}}
+	other.Spec.ID, other.Spec.SyncMode = "uid-m", clusterv1alpha1.Pull
+	refusal := apierrors.NewForbidden(schema.GroupResource{Group: "cluster.karmada.io", Resource: "clusters"}, "m", &registration.TakenError{Identity: registration.Identity{Name: "m", ID: "uid-m"}, By: other})
+	push := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m"}}
+	push.Spec.ID, push.Spec.SyncMode = "uid-m", clusterv1alpha1.Push
+	entered := push.DeepCopy()
+	entered.Spec.SyncMode = clusterv1alpha1.Pull
+
+	cases := map[string]struct {
+		reason  string
+		known   []client.Object
+		refusal error
+		change  func(o *Options, res *localagent.Result)
+		ended   bool // the command is, before the agent is started
+		err     string
+		says    string
+		left    bool // the directory
+	}{
+		"OtherName": {reason: "The other is named, and what an administrator can remove.", refusal: refusal, err: "this cluster is registered as member3", says: "ClusterRole/system:karmada:m:agent"},
+		"Push":      {reason: "The rights of a name that is somebody else's are not this run's to speak of.", known: []client.Object{push}, err: "registered in Push mode"},
+		"Old":       {reason: "An agent that was there before is not removed.", refusal: refusal, change: func(_ *Options, res *localagent.Result) { res.New = false }, err: "member3", left: true},
+		"Ended":     {reason: "Who ends the command wants nothing of it.", ended: true, change: func(o *Options, _ *localagent.Result) { o.Print = true }, err: "canceled", says: "karmadactl unregister m --karmada-config="},
+		"Entered":   {reason: "A Cluster that is there needs its agent.", ended: true, known: []client.Object{entered}, change: func(o *Options, _ *localagent.Result) { o.Print = true }, err: "run this again to go on", left: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o, _ := options(t, nil)
+			errOut := &bytes.Buffer{}
+			o.ErrOut = errOut
+			o.Config.ClusterID, o.Config.Cluster = "uid-m", "m"
+			if err := os.MkdirAll(filepath.Dir(o.Layout.Credential()), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range []string{o.Layout.ConfigFile(), o.Layout.Credential(), o.Layout.PendingKey()} {
+				if err := os.WriteFile(file, []byte("kind: KarmadaAgent\ncluster: m\nclusterID: uid-m\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			scheme, err := registration.NewScheme()
+			if err != nil {
+				t.Fatal(err)
+			}
+			plane := fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.known...).WithInterceptorFuncs(interceptor.Funcs{
+				Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+					if tc.refusal != nil {
+						return tc.refusal
+					}
+					return c.Create(ctx, obj, opts...)
+				},
+			}).Build()
+			res := localagent.Result{Config: o.Config, New: true, Enrolled: true}
+			if tc.change != nil {
+				tc.change(o, &res)
+			}
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			if tc.ended {
+				end()
+			}
+			_, err = o.enter(ctx, plane, res)
+			if err == nil {
+				t.Fatalf("%s\nit is entered", tc.reason)
+			}
+			err = o.undo(ctx, plane, res, err)
+			if err == nil || !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("%s\ngot %v, want %q", tc.reason, err, tc.err)
+			}
+			if said := errOut.String(); !strings.Contains(said, tc.says) || tc.says == "" && said != "" {
+				t.Errorf("%s\nsaid %q, want %q", tc.reason, said, tc.says)
+			}
+			if _, err := os.Stat(o.Layout.Dir); (err == nil) != tc.left {
+				t.Errorf("%s\nthe directory: %v", tc.reason, err)
 			}
 		})
 	}

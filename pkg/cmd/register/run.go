@@ -67,10 +67,18 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("register cluster %s: %w", o.Config.Cluster, err)
 	}
+	controlPlane, err := o.controlPlane()
+	if err != nil {
+		return err
+	}
+	pid, err := o.enter(ctx, controlPlane, res)
+	if err != nil {
+		return o.undo(ctx, controlPlane, res, err)
+	}
 	if o.Print {
 		return o.printCommand(ctx, res.Config)
 	}
-	return o.start(ctx, res)
+	return o.report(ctx, controlPlane, pid)
 }
 
 // preflight looks at the cluster and at the agent's directory, and changes nothing.
@@ -147,30 +155,69 @@ func shellQuoted(command []string) string {
 	return strings.Join(words, " ")
 }
 
-// start starts the agent, and waits until it has entered the cluster, and until that is ready.
-func (o *Options) start(ctx context.Context, res localagent.Result) error {
+// enter starts the agent, unless somebody else does, and waits until it has entered the cluster. It returns the process that
+// keeps the agent running.
+func (o *Options) enter(ctx context.Context, controlPlane client.Client, res localagent.Result) (pid int, err error) {
+	// An agent whose Cluster was deleted does not enter it again by itself.
+	cluster, err := registration.CheckPull(ctx, controlPlane, o.entry())
+	if registration.IsTaken(err) {
+		return 0, err
+	}
+	gone := err == nil && cluster == nil // the agent finds out about any other error
+	if o.Print {
+		return 0, ctx.Err()
+	}
 	supervisor, err := agentprocess.Supervisor(o.Layout)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	controlPlane, err := o.controlPlane()
-	if err != nil {
-		return err
-	}
-	// An agent whose Cluster was deleted does not enter it again by itself.
-	cluster, err := registration.FindCluster(ctx, controlPlane, o.Config.Cluster)
-	gone := err == nil && cluster == nil // the agent finds out about any other error
-	pid, err := localagent.Start(ctx, o.Layout, supervisor, res.Changed || res.Enrolled || gone)
-	if err != nil {
-		return err
+	if pid, err = localagent.Start(ctx, o.Layout, supervisor, res.Changed || res.Enrolled || gone); err != nil {
+		return 0, err
 	}
 	o.say("[karmada-agent-start] The agent is kept running by process %d; its log is %s", pid, o.Layout.LogFile())
-	if err := o.awaitEntry(ctx, controlPlane); err != nil {
-		if res.New && errors.Is(err, errAgentFailed) {
-			err = errors.Join(err, localagent.Remove(o.Layout))
-		}
-		return err
+	return pid, o.awaitEntry(ctx, controlPlane)
+}
+
+// entry is how the agent is going to enter the cluster.
+func (o *Options) entry() registration.Entry {
+	return registration.PullEntry(registration.Entry{
+		Identity:  registration.Identity{Name: o.Config.Cluster, ID: o.Config.ClusterID, Endpoint: o.Config.APIEndpoint},
+		Namespace: o.Config.Namespace, ProxyURL: o.Config.ProxyURL, Insecure: o.Member.Endpoint.Insecure,
+		Provider: o.Config.Provider, Region: o.Config.Region, Zones: o.Config.Zones, Labels: o.Config.Labels,
+	}, []string{registration.ReportCredentials, registration.ReportImpersonator})
+}
+
+// undo takes back what this run made when it failed, or was interrupted: nobody else may find the identity of an agent that
+// there is none of. An agent that was there before stays, and so does one that has entered its cluster in the last moment.
+// What agents make in a cluster they make after the control plane has let them in. It returns why the run failed.
+func (o *Options) undo(ctx context.Context, controlPlane client.Client, res localagent.Result, why error) error {
+	if !res.New || errors.Is(why, errStillTrying) {
+		return why
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer cancel()
+	if err := localagent.Stop(ctx, o.Layout); err != nil {
+		return errors.Join(why, err)
+	}
+	cluster, err := registration.FindCluster(ctx, controlPlane, o.Config.Cluster)
+	if cluster != nil && o.entry().Check(cluster) == nil {
+		return fmt.Errorf("%w; the cluster is registered by now, and its agent is stopped: run this again to go on, or %s unregister %s", why, o.Program, o.Config.Cluster)
+	}
+	why = errors.Join(why, localagent.Remove(o.Layout))
+	if err != nil || cluster != nil {
+		return why // what is there under that name is not known, or somebody else's
+	}
+	rights, err := registration.AgentRightsNames(o.Config.Cluster)
+	if err != nil {
+		return errors.Join(why, err)
+	}
+	o.say("The control plane has made access rules for the agent, which this command has no right to remove: %s\nAn administrator removes them there: %s unregister %s --karmada-config=<KUBECONFIG OF AN ADMINISTRATOR>",
+		strings.Join(rights, ", "), o.Program, o.Config.Cluster)
+	return why
+}
+
+// report says that the cluster is registered, and waits until it is ready.
+func (o *Options) report(ctx context.Context, controlPlane client.Client, pid int) error {
 	joined := fmt.Sprintf("cluster(%s) is joined successfully\n", o.Config.Cluster)
 	if o.Output == "" {
 		if _, err := fmt.Fprint(o.Out, joined); err != nil {
@@ -207,10 +254,15 @@ const (
 	entryTimeout = 2 * time.Minute
 	// entryInterval is how often that is looked at.
 	entryInterval = 200 * time.Millisecond
+	// undoTimeout is how long a run that failed may take to clean up.
+	undoTimeout = 30 * time.Second
 )
 
 // errAgentFailed says that an agent ended instead of entering its cluster.
 var errAgentFailed = errors.New("its agent failed")
+
+// errStillTrying says that an agent has neither entered its cluster nor ended.
+var errStillTrying = errors.New("the agent goes on trying")
 
 // awaitEntry waits until the Cluster is there. An agent that ends instead is stopped, and the reason is its last words: it
 // would only be started again to say the same.
@@ -241,7 +293,7 @@ func (o *Options) awaitEntry(ctx context.Context, controlPlane client.Client) er
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return fmt.Errorf("cluster %s is not registered after %s: %s; the agent goes on trying, its log is %s", o.Config.Cluster, entryTimeout, why, o.Layout.LogFile())
+			return fmt.Errorf("cluster %s is not registered after %s: %s; %w, its log is %s", o.Config.Cluster, entryTimeout, why, errStillTrying, o.Layout.LogFile())
 		case <-tick.C:
 		}
 	}
