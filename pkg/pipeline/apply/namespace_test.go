@@ -1,6 +1,8 @@
 package apply
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
 
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
@@ -237,4 +240,30 @@ func TestOnlyNamespacesAreNoted(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestInventoryReadsAllPages(t *testing.T) {
+	pages := map[string]*metav1.PartialObjectMetadataList{
+		"":     {ListMeta: metav1.ListMeta{Continue: "more"}, Items: []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "first", UID: "1"}}}},
+		"more": {Items: []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "last", UID: "2"}}}},
+	}
+	all := inventory{objects: map[types.UID]item{}}
+	if err := all.add(t.Context(), &paged{pages: pages}, "Secret"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"Secret/first", "Secret/last"}, all.others("karmada-es-m1")); diff != "" {
+		t.Errorf("the last object may be the one that matters (-want +got):\n%s", diff)
+	}
+}
+
+type paged struct {
+	metadata.ResourceInterface
+	pages map[string]*metav1.PartialObjectMetadataList
+}
+
+func (p *paged) List(_ context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	if o.Limit == 0 {
+		return nil, errors.New("a list without limit")
+	}
+	return p.pages[o.Continue], nil
 }
