@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
+	"github.com/karmadactl/karmadactl/pkg/names"
 )
 
 // What the ClusterRole of an agent says about how it came to be.
@@ -25,6 +26,9 @@ const (
 	grantTimeAnnotation = "bootstrap.karmada.io/granted-at"
 	// grantTokenAnnotation has the id of the bootstrap token that asked for them. It goes when that token is used up.
 	grantTokenAnnotation = "bootstrap.karmada.io/granted-to-token"
+	// grantNamedAnnotation is "true" if that token was for the one cluster. Rights without it are taken for those of a
+	// classic token.
+	grantNamedAnnotation = "bootstrap.karmada.io/granted-to-named-token"
 )
 
 // A Grant says when an agent was given its rights, and for what.
@@ -33,7 +37,13 @@ type Grant struct {
 	At time.Time
 	// TokenID is that of the bootstrap token whose holder asked; "" when there was none, or when it is used up.
 	TokenID string
+	// Named says that an administrator made the token for this one cluster. A classic token is for whichever its holder
+	// likes. It says nothing when there was no token.
+	Named bool
 }
+
+// IsClassic reports whether a classic token asked.
+func (g Grant) IsClassic() bool { return g.TokenID != "" && !g.Named }
 
 // who says to people who asked, and when.
 func (g Grant) who() string {
@@ -48,7 +58,9 @@ func (g Grant) who() string {
 // made by GrantAgentRights.
 func GrantOf(role metav1.Object) (Grant, bool) {
 	at, err := time.Parse(time.RFC3339, role.GetAnnotations()[grantTimeAnnotation])
-	return Grant{At: at, TokenID: role.GetAnnotations()[grantTokenAnnotation]}, err == nil
+	return Grant{
+		At: at, TokenID: role.GetAnnotations()[grantTokenAnnotation], Named: role.GetAnnotations()[grantNamedAnnotation] == names.True,
+	}, err == nil
 }
 
 // note writes the grant on the ClusterRole of an agent.
@@ -59,6 +71,10 @@ func (g Grant) note(role metav1.Object) {
 	}
 	annotations[grantTimeAnnotation] = g.At.UTC().Format(time.RFC3339)
 	delete(annotations, grantTokenAnnotation)
+	delete(annotations, grantNamedAnnotation)
+	if g.Named {
+		annotations[grantNamedAnnotation] = names.True
+	}
 	if g.TokenID != "" {
 		annotations[grantTokenAnnotation] = g.TokenID
 	}

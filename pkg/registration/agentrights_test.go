@@ -256,6 +256,10 @@ func TestGrantAgentRights(t *testing.T) {
 			reason: "The grant is that of the last token.", there: given(nil), grant: &Grant{At: noon.Add(time.Hour), TokenID: "ghijkl"},
 			writes: []string{"update " + first}, want: Grant{At: noon.Add(time.Hour), TokenID: "ghijkl"},
 		},
+		"NamedToken": {
+			reason: "What kind of token it was is noted too.", there: given(nil), grant: &Grant{At: noon, TokenID: someID, Named: true},
+			writes: []string{"update " + first}, want: Grant{At: noon, TokenID: someID, Named: true},
+		},
 		"NoToken": {
 			reason: "An administrator's request has none, and ends the one before.", there: given(nil), grant: &Grant{At: noon.Add(time.Hour)},
 			writes: []string{"update " + first}, want: Grant{At: noon.Add(time.Hour)},
@@ -377,11 +381,11 @@ func TestEndGrant(t *testing.T) {
 		there  []client.Object
 		writes []string
 	}{
-		"Used":    {"A token for the cluster is used up.", []client.Object{role(Grant{noon, someID}), token("m")}, []string{"delete kube-system/bootstrap-token-abcdef", "update system:karmada:m:agent"}},
-		"Classic": {"A classic token may be for more clusters.", []client.Object{role(Grant{noon, someID}), token("")}, []string{"update system:karmada:m:agent"}},
-		"Another": {"A token of that id is for another cluster.", []client.Object{role(Grant{noon, someID}), token("n")}, []string{"update system:karmada:m:agent"}},
-		"Expired": {"The token is gone.", []client.Object{role(Grant{noon, someID})}, []string{"update system:karmada:m:agent"}},
-		"Ended":   {"There is nothing left to end.", []client.Object{role(Grant{noon, ""}), token("m")}, nil},
+		"Used":    {"A token for the cluster is used up.", []client.Object{role(Grant{At: noon, TokenID: someID}), token("m")}, []string{"delete kube-system/bootstrap-token-abcdef", "update system:karmada:m:agent"}},
+		"Classic": {"A classic token may be for more clusters.", []client.Object{role(Grant{At: noon, TokenID: someID}), token("")}, []string{"update system:karmada:m:agent"}},
+		"Another": {"A token of that id is for another cluster.", []client.Object{role(Grant{At: noon, TokenID: someID}), token("n")}, []string{"update system:karmada:m:agent"}},
+		"Expired": {"The token is gone.", []client.Object{role(Grant{At: noon, TokenID: someID})}, []string{"update system:karmada:m:agent"}},
+		"Ended":   {"There is nothing left to end.", []client.Object{role(Grant{At: noon}), token("m")}, nil},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

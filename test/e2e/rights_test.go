@@ -308,7 +308,7 @@ func TestRightsOfTokens(t *testing.T) {
 		"NamedGenerator":    {"It would be for everything.", named, "rights-c-x2", "system:karmada:agent:rbac-generator", "RBACGeneratorDisabled", "--enable-agent-rbac-generator"},
 		"NamedPush":         {"A push member has no agent.", pushToken, "rights-f-x1", "system:karmada:agent:rights-f", "ClusterIsPush", "unjoin"},
 		"ClassicRegistered": {"It is for new clusters.", classic, "rights-e-x1", "system:karmada:agent:rights-e", "ClusterExists", "--cluster rights-e"},
-		"ClassicTaken":      {"Another token's registration is under way.", second, "rights-d-x1", "system:karmada:agent:rights-d", "IdentityTaken", "--cluster rights-d"},
+		"ClassicTaken":      {"Another token's registration is under way.", second, "rights-d-x1", "system:karmada:agent:rights-d", "IdentityTaken", "choose another name"},
 		"ClassicAgain":      {"The same token may try again.", classic, "rights-d-x2", "system:karmada:agent:rights-d", "", ""},
 		"Generator":         {"With it a token holder becomes administrator.", classic, "agent-rbac-generator-x1", "system:karmada:agent:rbac-generator", "RBACGeneratorDisabled", "--enable-agent-rbac-generator"},
 		"Impersonator":      {"Its secret would be another member's.", classic, "rights-e-impersonator-x1", "system:karmada:agent:rights-e-impersonator", "InvalidClusterName", "rights-e"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
@@ -74,6 +75,7 @@ type verdict struct {
 	subresource     string // on which whoever asks needs `create`
 	give            giving
 	token           string // the id of the token that asks
+	named           bool   // the token is for that one cluster
 }
 
 func denied(reason, format string, args ...any) verdict {
@@ -146,7 +148,10 @@ func decideToken(id, cluster string, r registration.AgentRequest, f facts, allow
 	}
 	v := verdict{action: approve, message: approved, subresource: clusterAgent, give: rights, token: id}
 	if named != "" {
-		v.subresource = namedClusterAgent
+		v.subresource, v.named = namedClusterAgent, true
+		if why, taken := takenByClassic(cluster, f); taken {
+			return why
+		}
 		return v
 	}
 
@@ -165,8 +170,30 @@ func decideToken(id, cluster string, r registration.AgentRequest, f facts, allow
 		v.give = nothing // the client of the classic flow has just made them
 		return v
 	}
+	if why, taken := takenByClassic(cluster, f); taken {
+		return why
+	}
 	return denied(ReasonIdentityTaken, "another registration of cluster %q has begun: make a token with `karmadactl token create --cluster %s`, or delete ClusterRole %s if that one is given up",
 		cluster, cluster, registration.AgentRightsName(cluster))
+}
+
+// takenByClassic denies an identity that is not a Cluster's yet, but that a classic token has got: its holder could do in
+// the new agent's name what the administrator has meant for another. One that a token for this cluster has got may be
+// taken: an administrator makes a second one when the first has run out.
+func takenByClassic(cluster string, f facts) (verdict, bool) {
+	if f.cluster != nil || f.rights == nil || goesWithAnother(f) {
+		return verdict{}, false
+	}
+	whose := "was made for somebody whom nobody has noted"
+	if grant, ours := registration.GrantOf(f.rights); ours {
+		if !grant.IsClassic() {
+			return verdict{}, false
+		}
+		whose = fmt.Sprintf("was given to the holder of classic token %s at %s", grant.TokenID, grant.At.UTC().Format(time.RFC3339))
+	}
+	name := registration.AgentRightsName(cluster)
+	return denied(ReasonIdentityTaken, "the identity of cluster %q %s, whose certificate may still be valid and would have the rights of this agent: "+
+		"choose another name, or delete ClusterRole %s if whoever asked then is trusted, and register again", cluster, whose, name), true
 }
 
 // decideGenerator is about the identity that, in the classic flow, a token holder makes an agent's rights with.

@@ -61,6 +61,12 @@ func rightsOf(token string, owner types.UID) *rbacv1.ClusterRole {
 	return role
 }
 
+// toNamed makes the token that rights were given to one for m alone.
+func toNamed(role *rbacv1.ClusterRole) *rbacv1.ClusterRole {
+	role.Annotations["bootstrap.karmada.io/granted-to-named-token"] = "true"
+	return role
+}
+
 func foreign() *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: registration.AgentRightsName("m")}}
 }
@@ -75,7 +81,7 @@ func TestDecide(t *testing.T) {
 	certificate.Requester = "eve"
 	byToken := verdict{action: approve, message: approved, subresource: clusterAgent, give: rights, token: someToken}
 	byNamed := byToken
-	byNamed.subresource = namedClusterAgent
+	byNamed.subresource, byNamed.named = namedClusterAgent, true
 	cases := map[string]struct {
 		reason  string
 		request registration.AgentRequest
@@ -85,8 +91,14 @@ func TestDecide(t *testing.T) {
 		says    string
 	}{
 		"NamedNew":          {reason: "What such a token is for.", request: named("m", m), want: byNamed},
-		"NamedAgain":        {reason: "It serves the same name again.", request: named("m", m), facts: facts{rights: rightsOf(someToken, "")}, want: byNamed},
-		"NamedAfterOther":   {reason: "An administrator wants this one to be the cluster.", request: named("m", m), facts: facts{rights: rightsOf(otherToken, "")}, want: byNamed},
+		"NamedAgain":        {reason: "It serves the same name again.", request: named("m", m), facts: facts{rights: toNamed(rightsOf(someToken, ""))}, want: byNamed},
+		"NamedAfterNamed":   {reason: "An administrator makes another when one has run out.", request: named("m", m), facts: facts{rights: toNamed(rightsOf(otherToken, ""))}, want: byNamed},
+		"NamedAfterAdmin":   {reason: "Whoever needs no token is trusted.", request: named("m", m), facts: facts{rights: rightsOf("", "")}, want: byNamed},
+		"NamedAfterClassic": {reason: "The holder of the other certificate would have the rights too.", request: named("m", m), facts: facts{rights: rightsOf(otherToken, "")}, want: verdict{reason: ReasonIdentityTaken}, says: "token ghijkl at 2026-05-04T12:00:00Z, whose certificate may still be valid"},
+		"NamedSameID":       {reason: "An id can come again; what kind of token it was counts.", request: named("m", m), facts: facts{rights: rightsOf(someToken, "")}, want: verdict{reason: ReasonIdentityTaken}, says: "choose another name, or delete ClusterRole system:karmada:m:agent"},
+		"NamedAfterForeign": {reason: "Nobody knows whose they are.", request: named("m", m), facts: facts{rights: foreign()}, want: verdict{reason: ReasonIdentityTaken}, says: "delete ClusterRole system:karmada:m:agent"},
+		"NamedClassicGone":  {reason: "The Cluster is gone, its rights are about to.", request: named("m", m), facts: facts{rights: rightsOf(otherToken, "1")}, want: byNamed},
+		"NamedClassicCame":  {reason: "A member that a classic token made may be registered anew.", request: named("m", m), facts: facts{cluster: cluster("Pull", "1"), rights: rightsOf(otherToken, "1")}, want: byNamed},
 		"NamedRegistered":   {reason: "A member may be registered anew.", request: named("m", m), facts: facts{cluster: cluster("Pull", "1"), rights: rightsOf("", "1")}, want: byNamed},
 		"NamedOther":        {reason: "It is for one cluster.", request: named("n", m), want: verdict{reason: ReasonTokenForAnotherCluster}, says: "karmadactl token create --cluster m"},
 		"NamedPush":         {reason: "A push member has no agent.", request: named("m", m), facts: facts{cluster: cluster("Push", "1")}, want: verdict{reason: ReasonClusterIsPush}, says: "unjoin"},
@@ -97,7 +109,8 @@ func TestDecide(t *testing.T) {
 
 		"ClassicNew":        {reason: "A new identity is what it is for.", request: classic(someToken, m), want: byToken},
 		"ClassicAgain":      {reason: "The same token may try again.", request: classic(someToken, m), facts: facts{rights: rightsOf(someToken, "")}, want: byToken},
-		"ClassicTaken":      {reason: "The agent of another registration must not be impersonated before its Cluster is there.", request: classic(otherToken, m), facts: facts{rights: rightsOf(someToken, "")}, want: verdict{reason: ReasonIdentityTaken}, says: "token create --cluster m"},
+		"ClassicTaken":      {reason: "The agent of another registration must not be impersonated before its Cluster is there.", request: classic(otherToken, m), facts: facts{rights: toNamed(rightsOf(someToken, ""))}, want: verdict{reason: ReasonIdentityTaken}, says: "token create --cluster m"},
+		"ClassicByClassic":  {reason: "A token for the cluster would be refused too.", request: classic(otherToken, m), facts: facts{rights: rightsOf(someToken, "")}, want: verdict{reason: ReasonIdentityTaken}, says: "choose another name"},
 		"ClassicForeign":    {reason: "Somebody has given these rights to somebody.", request: classic(someToken, m), facts: facts{rights: foreign()}, want: verdict{reason: ReasonIdentityTaken}},
 		"ClassicRegistered": {reason: "It cannot become a member that is there.", request: classic(someToken, m), facts: facts{cluster: cluster("Pull", "1"), rights: rightsOf(someToken, "1")}, want: verdict{reason: ReasonClusterExists}, says: "unregister"},
 		"ClassicGone":       {reason: "The Cluster is gone, its rights are about to.", request: classic(someToken, m), facts: facts{rights: rightsOf(otherToken, "1")}, want: byToken},

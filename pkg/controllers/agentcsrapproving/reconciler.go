@@ -145,7 +145,7 @@ func (r *Reconciler) give(ctx context.Context, request registration.AgentRequest
 	}
 	switch v.give {
 	case rights:
-		return registration.GrantAgentRights(ctx, w, cluster, f.cluster, registration.Grant{At: r.now(), TokenID: v.token})
+		return registration.GrantAgentRights(ctx, w, cluster, f.cluster, registration.Grant{At: r.now(), TokenID: v.token, Named: v.named})
 	case mending:
 		return registration.MendAgentRights(ctx, w, cluster, f.cluster)
 	}

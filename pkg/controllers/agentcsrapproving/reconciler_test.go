@@ -166,6 +166,44 @@ func alreadyDenied(c *certificatesv1.CertificateSigningRequest) {
 	c.Status.Conditions = condition(certificatesv1.CertificateDenied, "x", "")
 }
 
+// What kind of token asked is noted where the next request finds it.
+func TestNamedAfterToken(t *testing.T) {
+	m := registration.AgentUser("m")
+	second := named("m", m)
+	second.Requester = "system:bootstrap:" + otherToken
+	cases := map[string]struct {
+		reason string
+		first  registration.AgentRequest
+		want   certificatesv1.RequestConditionType
+	}{
+		"Named":   {"An administrator has made another token.", named("m", m), certificatesv1.CertificateApproved},
+		"Classic": {"Its holder has a certificate for that name.", classic(someToken, m), certificatesv1.CertificateDenied},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			scheme, err := apis.NewScheme()
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, after := csrOf(t, c.first), csrOf(t, second)
+			after.Name = "m-xyz13"
+			live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(before, after).Build()
+			r := NewReconciler(live, func(context.Context, authorizationv1.SubjectAccessReviewSpec) (bool, error) { return true, nil }, Options{})
+			for _, csr := range []*certificatesv1.CertificateSigningRequest{before, after} {
+				if _, err := r.Reconcile(t.Context(), csr); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := live.Get(t.Context(), client.ObjectKeyFromObject(after), after); err != nil {
+				t.Fatal(err)
+			}
+			if conditions := after.Status.Conditions; len(conditions) != 1 || conditions[0].Type != c.want {
+				t.Errorf("got %v, want %s: %s", conditions, c.want, c.reason)
+			}
+		})
+	}
+}
+
 // Two holders of classic tokens that ask for one new name at once: the one that is answered second is refused.
 func TestOneOfTwoTokens(t *testing.T) {
 	scheme, err := apis.NewScheme()
