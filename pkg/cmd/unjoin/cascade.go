@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/names"
 )
@@ -33,7 +31,7 @@ func (o *Options) orphans(ctx context.Context, c *clusterv1alpha1.Cluster, propa
 		said = names.CascadeDelete
 		o.say("deleting what was propagated to cluster %s: %s; to leave it there: %s", o.Name, some(propagated), o.Line("--cascade="+names.CascadeOrphan))
 	}
-	if said == names.CascadeDelete && len(propagated) > 0 && !meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ConditionReady) {
+	if said == names.CascadeDelete && len(propagated) > 0 && !isReady(c) {
 		o.say("cluster %s is not ready: what was propagated to it may stay there: %s", o.Name, some(propagated))
 	}
 	return said == names.CascadeOrphan, nil

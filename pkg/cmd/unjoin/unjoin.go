@@ -4,13 +4,18 @@ package unjoin
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/util/templates"
@@ -29,7 +34,8 @@ const long = `
 	a terminal the command asks; elsewhere it deletes, unless told otherwise.
 
 	With --cluster-kubeconfig what join made in the cluster is removed, too: its ServiceAccounts, roles, and the namespace
-	of these if join made it and nothing else is in it. The command can be repeated.`
+	of these if join made it and nothing else is in it. If the cluster does not answer, the control plane forgets it all the
+	same, and the command ends with an error that says what is left there. The command can be repeated.`
 
 const example = `
 	# Remove member1, and leave what was propagated to it where it is
@@ -122,7 +128,7 @@ func (f *Flags) ToOptions(c *factory.Factory, s genericiooptions.IOStreams, name
 	o := &Options{
 		Name: name, Namespace: f.Namespace, NamespaceGiven: f.set.Changed("cluster-namespace"),
 		Cascade: f.Cascade, DryRun: f.DryRun, Force: f.Force, Wait: f.Wait,
-		ControlPlane: api, Terminal: host.IsTerminal(s.In), IOStreams: s,
+		ControlPlane: api, Terminal: host.IsTerminal(s.In), Explain: c.Explain, IOStreams: s,
 		Line: func(extra ...string) string { return f.line(name, extra) },
 	}
 	if f.Kubeconfig == "" {
@@ -205,6 +211,8 @@ type Options struct {
 
 	// Terminal says that somebody can be asked.
 	Terminal bool
+	// Explain says why a server cannot be used.
+	Explain func(error) error
 	// Line is this command, with other flags.
 	Line func(extra ...string) string
 	genericiooptions.IOStreams
@@ -222,16 +230,45 @@ func (o *Options) Run(ctx context.Context) error {
 	if cluster != nil && cluster.Spec.SyncMode == clusterv1alpha1.Pull {
 		return fmt.Errorf("cluster %s is registered in Pull mode, by an agent: remove it with \"unregister %s\"", o.Name, o.Name)
 	}
-	if err := o.checkMember(ctx, cluster); err != nil {
+	unreached, err := o.checkMember(ctx, cluster)
+	if err != nil {
 		return fmt.Errorf("unjoin cluster %q: %w", o.Name, err)
 	}
-	if err := o.leave(ctx, cluster); err != nil {
-		return err
+	namespace := o.namespace(cluster)
+	if unreached != nil {
+		o.say("the member cannot be cleaned up now, cluster %s is removed from the control plane alone: %v", o.Name, o.Explain(unreached))
 	}
-	if err := o.cleanUp(ctx, o.namespace(cluster)); err != nil {
+	if err := o.leave(ctx, cluster); err != nil {
+		return err // which says how to repeat this
+	}
+	if err := o.cleanUp(ctx, namespace, unreached != nil); err != nil {
 		return fmt.Errorf("clean up after cluster %q: %w", o.Name, err)
 	}
+	if !o.DryRun && (unreached != nil || (o.Member == nil && cluster != nil && (o.Force || !isReady(cluster)))) {
+		o.sayWhatIsLeft(namespace)
+	}
+	if unreached != nil {
+		return fmt.Errorf("unjoin cluster %q: %w", o.Name, registration.AtMember(unreached))
+	}
 	return nil
+}
+
+// sayWhatIsLeft says that of a member that was not cleaned up, and how to remove it.
+func (o *Options) sayWhatIsLeft(namespace string) {
+	var again []string
+	if namespace != names.ClusterNamespace && !o.NamespaceGiven {
+		again = append(again, "--cluster-namespace="+namespace) // the control plane does not know it any more
+	}
+	if o.Member == nil {
+		again = append(again, "--cluster-kubeconfig=FILE")
+	}
+	o.say("what join made in the member stays there: ServiceAccounts %s and %s in namespace %s, ClusterRole and ClusterRoleBinding %s; to remove it once the member answers: %s",
+		names.ClusterServiceAccount(o.Name), names.ImpersonatorServiceAccount, namespace, names.ClusterRole(o.Name), o.Line(again...))
+}
+
+// isReady reports whether the control plane reaches the member.
+func isReady(c *clusterv1alpha1.Cluster) bool {
+	return meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ConditionReady)
 }
 
 // namespace is the one that was asked for, or else the one that the control plane knows.
@@ -242,23 +279,37 @@ func (o *Options) namespace(c *clusterv1alpha1.Cluster) string {
 	return o.Namespace
 }
 
-// checkMember makes sure, before anything is removed, that the kubeconfig leads to the cluster that is meant.
-func (o *Options) checkMember(ctx context.Context, c *clusterv1alpha1.Cluster) error {
+// checkMember makes sure, before anything is removed, that the kubeconfig leads to the cluster that is meant. That it does
+// not answer is unreached.
+func (o *Options) checkMember(ctx context.Context, c *clusterv1alpha1.Cluster) (unreached, err error) {
 	if o.Member == nil {
-		return nil
+		return nil, nil
 	}
 	id, err := registration.ClusterID(ctx, o.Member.Client)
 	if err != nil {
+		if ctx.Err() == nil && c != nil && mayPass(err) {
+			return err, nil
+		}
 		o.say("nothing was removed; without --cluster-kubeconfig cluster %s is removed from the control plane alone", o.Name)
-		return registration.AtMember(err)
+		return nil, registration.AtMember(err)
 	}
 	if err := registration.RefuseControlPlane(ctx, o.ControlPlane, o.Member.API, id); err != nil {
-		return err
+		return nil, err
 	}
 	if c != nil && c.Spec.ID != "" && c.Spec.ID != id {
-		return fmt.Errorf("%s leads to another cluster: it has the ID %s, and %s has %s; nothing was removed, pass the right one, or none", o.Source, id, o.Name, c.Spec.ID)
+		return nil, fmt.Errorf("%s leads to another cluster: it has the ID %s, and %s has %s; nothing was removed, pass the right one, or none", o.Source, id, o.Name, c.Spec.ID)
 	}
-	return nil
+	return nil, nil
+}
+
+// mayPass reports that nobody answers, or a server that cannot do its work. Anything else tells of a mistake.
+func mayPass(err error) bool {
+	var transport *url.Error
+	var certificate *tls.CertificateVerificationError
+	if errors.As(err, &transport) {
+		return !errors.As(err, &certificate) && !errors.Is(err, http.ErrSchemeMismatch) && !strings.HasPrefix(transport.Err.Error(), "getting credentials: ")
+	}
+	return apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsInternalError(err) || apierrors.IsTooManyRequests(err)
 }
 
 // leave takes the cluster out of the control plane.
@@ -292,8 +343,8 @@ func (o *Options) leave(ctx context.Context, c *clusterv1alpha1.Cluster) error {
 	return nil
 }
 
-// cleanUp removes what neither the control plane nor its garbage collector does.
-func (o *Options) cleanUp(ctx context.Context, namespace string) error {
+// cleanUp removes what neither the control plane nor its garbage collector does; from a member that was not reached, nothing.
+func (o *Options) cleanUp(ctx context.Context, namespace string, unreached bool) error {
 	plane := registration.NewWriter(o.ControlPlane.Client)
 	if o.DryRun {
 		plane = registration.NewDryWriter(o.ControlPlane.Client)
@@ -304,7 +355,7 @@ func (o *Options) cleanUp(ctx context.Context, namespace string) error {
 	if err := o.report("control plane", plane); err != nil {
 		return err
 	}
-	if o.Member == nil {
+	if o.Member == nil || unreached {
 		return nil
 	}
 	member := registration.NewWriter(o.Member.Client)

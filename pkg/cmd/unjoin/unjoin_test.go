@@ -2,8 +2,10 @@ package unjoin
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,12 +15,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
@@ -72,11 +76,13 @@ func TestRun(t *testing.T) {
 	work.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"kind":"Deployment","metadata":{"name":"web","namespace":"default"}}`)}}}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "m", Labels: map[string]string{names.SystemLabel: names.True}}}
 
+	down := &url.Error{Op: "Get", URL: "https://m", Err: errors.New("refused")}
 	cases := map[string]struct {
 		reason   string
 		plane    []client.Object
 		member   string // ID of the one that the kubeconfig leads to
 		groups   []string
+		fails    error  // what asking it ends with
 		space    string // namespace of the accounts in it
 		options  Options
 		in       string
@@ -116,7 +122,10 @@ func TestRun(t *testing.T) {
 		"NotReady": {
 			reason: "What cannot be reached cannot be deleted.", options: Options{Cascade: "delete"}, gone: true,
 			plane: []client.Object{push(func(c *clusterv1alpha1.Cluster) { c.Status = clusterv1alpha1.ClusterStatus{} }), work},
-			say:   []string{"cluster m is not ready: what was propagated to it may stay there: Deployment default/web"},
+			say: []string{
+				"cluster m is not ready: what was propagated to it may stay there: Deployment default/web",
+				"once the member answers: karmadactl unjoin m --cluster-kubeconfig=FILE\n",
+			},
 		},
 		"Going": {
 			reason: "Somebody has decided already.", options: Options{Terminal: true}, cascade: "orphan", err: "has not gone in",
@@ -125,8 +134,43 @@ func TestRun(t *testing.T) {
 				c.DeletionTimestamp, c.Annotations = &now, map[string]string{names.ClusterCascadeAnnotation: "orphan"}
 			}), work},
 		},
-		"Stuck": {reason: "The next commands are whole.", plane: []client.Object{push(stuck)}, member: "id-m", err: "to go on waiting: karmadactl unjoin m; to give the cluster up, with what may stay there: karmadactl unjoin m --force"},
-		"Force": {reason: "It goes whatever holds it.", plane: []client.Object{push(stuck)}, member: "id-m", options: Options{Force: true}, gone: true, cleaned: true, say: []string{"it is removed by force"}},
+		"Unreached": {
+			reason: "A member that is down does not keep the control plane from forgetting it.", plane: []client.Object{push(asIs)}, member: "id-m", fails: down, gone: true,
+			say: []string{
+				"the member cannot be cleaned up now, cluster m is removed from the control plane alone: explained\n",
+				"ServiceAccounts karmada-m and karmada-impersonator in namespace karmada-cluster, ClusterRole and ClusterRoleBinding karmada-controller-manager:karmada-m; to remove it once the member answers: karmadactl unjoin m\n",
+			},
+			err: "refused",
+		},
+		"UnreachedElsewhere": {
+			reason: "Nobody will know where it was.", member: "id-m", space: "elsewhere", fails: down, gone: true, err: "refused",
+			plane: []client.Object{push(func(c *clusterv1alpha1.Cluster) {
+				c.Spec.SecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: "elsewhere", Name: "m"}
+			})},
+			say: []string{"karmadactl unjoin m --cluster-namespace=elsewhere\n"},
+		},
+		"UnreachedStuck": {
+			reason: "There is a way out.", plane: []client.Object{push(stuck)}, member: "id-m", fails: down,
+			say: []string{"cannot be cleaned up now"}, err: "karmadactl unjoin m --force",
+		},
+		"UnreachedForce": {
+			reason: "And it leads out.", plane: []client.Object{push(stuck)}, member: "id-m", fails: down, options: Options{Force: true}, gone: true,
+			say: []string{"once the member answers: karmadactl unjoin m\n"}, err: "refused",
+		},
+		"UnreachedDryRun": {
+			reason: "It is seen beforehand.", plane: []client.Object{push(asIs)}, member: "id-m", fails: down, options: Options{DryRun: true},
+			out: []string{"control plane: delete Cluster m"}, say: []string{"cannot be cleaned up now"}, err: "refused",
+		},
+		"Mistaken": {
+			reason: "Who passes what leads nowhere may have meant another.", plane: []client.Object{push(asIs)}, member: "id-m",
+			fails: &url.Error{Op: "Get", URL: "https://m", Err: &tls.CertificateVerificationError{Err: errors.New("of another CA")}}, say: []string{"nothing was removed"}, err: "of another CA",
+		},
+		"Refused": {
+			reason: "It answers.", plane: []client.Object{push(asIs)}, member: "id-m", fails: apierrors.NewUnauthorized("who"), say: []string{"nothing was removed"}, err: "who",
+		},
+		"ForceAlone": {reason: "It is told what stays.", plane: []client.Object{push(stuck)}, options: Options{Force: true}, gone: true, say: []string{"once the member answers: karmadactl unjoin m --cluster-kubeconfig=FILE\n"}},
+		"Stuck":      {reason: "The next commands are whole.", plane: []client.Object{push(stuck)}, member: "id-m", err: "to go on waiting: karmadactl unjoin m; to give the cluster up, with what may stay there: karmadactl unjoin m --force"},
+		"Force":      {reason: "It goes whatever holds it.", plane: []client.Object{push(stuck)}, member: "id-m", options: Options{Force: true}, gone: true, cleaned: true, say: []string{"it is removed by force"}},
 		"DryRun": {
 			reason: "All that would go is shown, and stays.", plane: []client.Object{push(asIs), work, secret}, member: "id-m", options: Options{DryRun: true},
 			out: []string{"control plane: delete Cluster m", "member cluster: delete Deployment default/web", "control plane: delete Secret karmada-cluster/m", "member cluster: delete ServiceAccount karmada-cluster/karmada-m", "member cluster: delete Namespace karmada-cluster"},
@@ -150,10 +194,12 @@ func TestRun(t *testing.T) {
 			o := tc.options
 			o.IOStreams = genericiooptions.IOStreams{In: in, Out: out, ErrOut: errOut}
 			o.Name, o.Namespace, o.Wait = "m", "karmada-cluster", time.Millisecond
+			o.Explain = func(error) error { return errors.New("explained") }
 			o.Line = func(extra ...string) string {
 				return strings.Join(append([]string{"karmadactl unjoin m"}, extra...), " ")
 			}
 			o.ControlPlane = server(t, "id-plane", nil, plane...)
+			var reached client.Client // whether or not the command reaches it
 			space := tc.space
 			if space == "" {
 				space = "karmada-cluster"
@@ -162,6 +208,18 @@ func TestRun(t *testing.T) {
 				o.Member = &registration.Member{
 					API:      server(t, tc.member, tc.groups, made(space)...),
 					Contents: func(context.Context, string) ([]string, error) { return nil, nil },
+				}
+				reached = o.Member.Client
+				if tc.fails != nil {
+					c, ok := o.Member.Client.(client.WithWatch)
+					if !ok {
+						t.Fatalf("%T cannot fail", o.Member.Client)
+					}
+					o.Member.Client = interceptor.NewClient(c, interceptor.Funcs{
+						Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+							return tc.fails
+						},
+					})
 				}
 			}
 			err := o.Run(t.Context())
@@ -180,7 +238,7 @@ func TestRun(t *testing.T) {
 			}
 			if tc.member != "" {
 				for _, made := range made(space) {
-					if got := !has(t, o.Member.Client, made); got != tc.cleaned {
+					if got := !has(t, reached, made); got != tc.cleaned {
 						t.Errorf("%T %s is removed: %t, want %t: %s", made, made.GetName(), got, tc.cleaned, tc.reason)
 					}
 				}
