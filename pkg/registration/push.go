@@ -21,7 +21,9 @@ type Push struct {
 	// Name is what the cluster is to be called.
 	Name string
 	// Namespace holds the ServiceAccounts in the member, and the Secrets in the control plane.
-	Namespace        string
+	Namespace string
+	// NamespaceGiven says that this one is wanted; otherwise a cluster that is entered keeps the one that it has.
+	NamespaceGiven   bool
 	Provider, Region string
 	Zones            []string
 	Labels           map[string]string
@@ -99,7 +101,23 @@ func (j *Joiner) identify(ctx context.Context, p Push) (*clusterv1alpha1.Cluster
 		Provider: p.Provider, Region: p.Region, Zones: p.Zones, Labels: p.Labels,
 	}
 	existing, err := e.Find(known)
+	if err != nil {
+		return nil, e, err
+	}
+	e.Namespace, err = namespaceOf(p, existing)
 	return existing, e, err
+}
+
+// namespaceOf is where the credentials are to be. They do not move: those in the old place would stay there for good.
+func namespaceOf(p Push, existing *clusterv1alpha1.Cluster) (string, error) {
+	if existing == nil || existing.Spec.SecretRef == nil || existing.Spec.SecretRef.Namespace == "" || existing.Spec.SecretRef.Namespace == p.Namespace {
+		return p.Namespace, nil
+	}
+	has := existing.Spec.SecretRef.Namespace
+	if p.NamespaceGiven {
+		return "", fmt.Errorf("cluster %s keeps its credentials in namespace %s, and not in %s: leave --cluster-namespace out, or unjoin it first", p.Name, has, p.Namespace)
+	}
+	return has, nil
 }
 
 // clusters lists what is registered. A control plane that has just been made may need a moment before it serves Clusters.

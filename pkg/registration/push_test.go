@@ -293,6 +293,39 @@ func TestJoinWithTokensThatAreRefused(t *testing.T) {
 	}
 }
 
+// Credentials that nobody looks for any more would stay for good.
+func TestJoinKeepsTheNamespace(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		given  string
+		err    string
+	}{
+		"NotGiven": {reason: "It is where it was."},
+		"Same":     {reason: "It is where it was.", given: ns},
+		"Other":    {reason: "It does not move.", given: "elsewhere", err: "cluster m keeps its credentials in namespace karmada-cluster, and not in elsewhere: leave --cluster-namespace out, or unjoin it first"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			plane, member := newCluster(t, withID("id-plane")), newCluster(t, withID("id-m"))
+			if _, err := joiner(t, plane, member).Join(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			before := plane.writes.Load() + member.writes.Load()
+			again := Push{Name: "m", Namespace: "the-default"}
+			if tc.given != "" {
+				again.Namespace, again.NamespaceGiven = tc.given, true
+			}
+			for _, again.DryRun = range []bool{true, false} {
+				_, err := joiner(t, plane, member).Join(t.Context(), again)
+				check(t, tc.reason, err, tc.err)
+			}
+			if got := plane.writes.Load() + member.writes.Load() - before; got != 0 {
+				t.Errorf("%d writes: %s", got, tc.reason)
+			}
+		})
+	}
+}
+
 func TestJoinDryRun(t *testing.T) {
 	plane, member := newCluster(t, withID("id-plane")), newCluster(t, withID("id-m"))
 	dry := request

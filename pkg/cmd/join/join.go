@@ -99,13 +99,16 @@ type Flags struct {
 	DryRun bool
 	Wait   time.Duration
 	Output string
+
+	set *pflag.FlagSet
 }
 
 // AddFlags adds the flags (spec: cli/commands.md 3.1); --labels, --wait and -o are ours.
 func (f *Flags) AddFlags(fs *pflag.FlagSet) {
+	f.set = fs
 	fs.StringVar(&f.Kubeconfig, "cluster-kubeconfig", "", "Path of the kubeconfig of the cluster to register. Required.")
 	fs.StringVar(&f.Context, "cluster-context", "", "Name of the context in the kubeconfig of the cluster. Default is its current one.")
-	fs.StringVar(&f.Namespace, "cluster-namespace", names.ClusterNamespace, "Namespace, on both sides, of the credentials of the cluster.")
+	fs.StringVar(&f.Namespace, "cluster-namespace", names.ClusterNamespace, "Namespace, on both sides, of the credentials of the cluster. A cluster that is joined keeps the one that it has.")
 	fs.StringVar(&f.Provider, "cluster-provider", "", "Provider of the cluster.")
 	fs.StringVar(&f.Region, "cluster-region", "", "Region of the cluster.")
 	fs.StringSliceVar(&f.Zones, "cluster-zones", nil, "Zones of the cluster.")
@@ -146,7 +149,8 @@ func (f *Flags) ToOptions(c *factory.Factory, s genericiooptions.IOStreams, name
 	}
 	o := &Options{
 		Request: registration.Push{
-			Name: name, Namespace: f.Namespace, Provider: f.Provider, Region: f.Region, Zones: f.Zones, Labels: f.Labels, DryRun: f.DryRun,
+			Name: name, Namespace: f.Namespace, NamespaceGiven: f.set.Changed("cluster-namespace"),
+			Provider: f.Provider, Region: f.Region, Zones: f.Zones, Labels: f.Labels, DryRun: f.DryRun,
 		},
 		Notes: f.notes(plane, cfg, member.Endpoint),
 		Wait:  f.Wait, Output: f.Output, IOStreams: s,

@@ -48,9 +48,9 @@ func TestToOptions(t *testing.T) {
 		"All": {
 			reason: "What was asked for is in the request.",
 			args:   []string{"--cluster-namespace=n", "--cluster-provider=p", "--cluster-region=r", "--cluster-zones=a,b", "--cluster-zones=c", "--labels=k=v,l=w", "--dry-run", "--karmada-as=u", "--karmada-as-group=g", "--karmada-as-group=h", "--karmada-as-uid=1"},
-			want:   registration.Push{Name: "m", Namespace: "n", Provider: "p", Region: "r", Zones: []string{"a", "b", "c"}, Labels: map[string]string{"k": "v", "l": "w"}, DryRun: true},
+			want:   registration.Push{Name: "m", Namespace: "n", NamespaceGiven: true, Provider: "p", Region: "r", Zones: []string{"a", "b", "c"}, Labels: map[string]string{"k": "v", "l": "w"}, DryRun: true},
 		},
-		"SystemNamespace": {reason: "The contract only warns.", args: []string{"--cluster-namespace=karmada-system"}, want: func() registration.Push { p := usual; p.Namespace = "karmada-system"; return p }(), notes: []string{"the namespace of the control plane's own components"}},
+		"SystemNamespace": {reason: "The contract only warns.", args: []string{"--cluster-namespace=karmada-system"}, want: func() registration.Push { p := usual; p.Namespace, p.NamespaceGiven = "karmada-system", true; return p }(), notes: []string{"the namespace of the control plane's own components"}},
 		"Loopback":        {reason: "It is the control plane's own there.", server: "https://127.0.0.1:6443", want: usual, notes: []string{"is an address of its own host there"}},
 		"Plain":           {reason: "Tokens would be read by others.", server: "http://10.0.0.2:8080", want: usual, notes: []string{"has no TLS"}},
 		"LongName":        {reason: "Other names are made of it.", name: strings.Repeat("a", 49), err: "invalid cluster name("},
