@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/util/templates"
 
+	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/cmd/factory"
 	"github.com/karmadactl/karmadactl/pkg/cmd/host"
 	"github.com/karmadactl/karmadactl/pkg/registration"
@@ -101,7 +102,7 @@ func (f *CreateFlags) request() (registration.TokenRequest, error) {
 		r.TTL = registration.DefaultClusterTokenTTL
 	}
 	// An empty name is a variable that was not set; it must not turn into a token for any cluster.
-	return r, registration.ValidateClusterName(f.Cluster)
+	return r, registration.ValidateAgentCluster(f.Cluster)
 }
 
 // A Creator is the one thing that create needs done.
@@ -113,7 +114,9 @@ type Creator interface {
 type CreateOptions struct {
 	Request registration.TokenRequest
 	Creator Creator
-	Program string
+	// FindCluster returns the Cluster of a name, nil if there is none.
+	FindCluster func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error)
+	Program     string
 	// Discovery is nil unless the command to register with is wanted.
 	Discovery *registration.Discovery
 	Output    host.Output
@@ -151,6 +154,17 @@ func (f *CreateFlags) ToOptions(c *factory.Factory, s genericiooptions.IOStreams
 	if err != nil {
 		return nil, err
 	}
+	cfg, err := c.ToRESTConfig()
+	if err != nil {
+		return nil, err // says already what is wrong with which kubeconfig
+	}
+	api, err := registration.NewClient(cfg)
+	if err != nil {
+		return nil, err
+	}
+	o.FindCluster = func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error) {
+		return registration.FindCluster(ctx, api, name)
+	}
 	return o, nil
 }
 
@@ -178,11 +192,44 @@ func discover(c *factory.Factory) (*registration.Discovery, error) {
 	return &d, nil
 }
 
+// lookPatience bounds the look at the cluster that a token is for: the token does not depend on it.
+const lookPatience = 10 * time.Second
+
+// look finds out what there is of the cluster that the token is for: an error if the token would be good for nothing, and
+// a warning if it can do more than one might think.
+func (o *CreateOptions) look(ctx context.Context) (warning string, err error) {
+	name := o.Request.Cluster
+	if name == "" {
+		return "", nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	c, err := o.FindCluster(ctx, name)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("it cannot be seen whether there is a cluster %s already, whose agent would be replaced by whoever registers with this token: %v", name, factory.Plain(err)), nil
+	case c == nil, !c.DeletionTimestamp.IsZero():
+		return "", nil
+	case c.Spec.SyncMode == clusterv1alpha1.Push:
+		return "", fmt.Errorf("cluster %s is a member in push mode, which has no agent: choose another name, or \"%s unjoin %s\" first", name, o.Program, name)
+	}
+	return fmt.Sprintf("there is a cluster %s already: whoever registers with this token replaces its agent; if that is not meant, \"%s token delete\" it", name, o.Program), nil
+}
+
 // Run creates the token and prints it, or the command to register with it.
 func (o *CreateOptions) Run(ctx context.Context) error {
+	warning, err := o.look(ctx)
+	if err != nil {
+		return err
+	}
 	t, err := o.Creator.Create(ctx, o.Request)
 	if err != nil {
 		return factory.Plain(err) // says already what was tried
+	}
+	if warning != "" { // of a token that there is
+		if _, err := fmt.Fprintln(o.ErrOut, "warning: "+warning); err != nil {
+			return err
+		}
 	}
 	v, line := viewOf(t, time.Now()), t.Value()
 	v.Token = t.Value()

@@ -15,8 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/cmd/factory"
 	"github.com/karmadactl/karmadactl/pkg/cmd/host"
 	"github.com/karmadactl/karmadactl/pkg/registration"
@@ -146,6 +148,7 @@ func TestCreateToOptions(t *testing.T) {
 		})},
 		"NoCluster":        {reason: "A variable that is not set must not make a token for any cluster.", args: []string{"--cluster="}, err: "invalid cluster name()"},
 		"BadCluster":       {reason: "Nothing could be registered with it.", args: []string{"--cluster=Member"}, err: "invalid cluster name(Member)"},
+		"NoAgent":          {reason: "Whoever registered with it would be denied.", args: []string{"--cluster=m-impersonator"}, err: "does not end with -impersonator"},
 		"LongCluster":      {reason: "Nothing could be registered with it.", args: []string{"--cluster=" + strings.Repeat("a", 49)}, err: "invalid cluster name("},
 		"ClusterAndGroups": {reason: "More groups are more rights.", args: []string{"--cluster=member3", "--groups=system:bootstrappers:a"}, err: "exclude each other"},
 		"NegativeTTL":      {reason: "It would be expired.", args: []string{"--ttl=-1h"}, err: "negative"},
@@ -216,6 +219,7 @@ func TestCreateRun(t *testing.T) {
 			o := c.options
 			o.Request.Usages = []string{"signing"}
 			o.Creator, o.Program, o.IOStreams = creator{&asked, c.err}, "karmadactl", streams
+			o.FindCluster = func(context.Context, string) (*clusterv1alpha1.Cluster, error) { return nil, nil }
 			if err := o.Run(t.Context()); !errors.Is(err, c.err) {
 				t.Errorf("got %v, want %v", err, c.err)
 			}
@@ -224,6 +228,57 @@ func TestCreateRun(t *testing.T) {
 			}
 			if asked != 1 {
 				t.Errorf("%d tokens were asked for, want one", asked)
+			}
+		})
+	}
+}
+
+func TestCreateForCluster(t *testing.T) {
+	member := func(mode clusterv1alpha1.ClusterSyncMode) *clusterv1alpha1.Cluster {
+		return &clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{SyncMode: mode}}
+	}
+	leaving := member(clusterv1alpha1.Push)
+	leaving.DeletionTimestamp = &metav1.Time{Time: noon}
+	cases := map[string]struct {
+		reason  string
+		classic bool
+		there   *clusterv1alpha1.Cluster
+		findErr error
+		fails   error
+		errOut  string // a part
+		err     string
+	}{
+		"New":       {reason: "There is nothing to warn of."},
+		"Pull":      {reason: "The token can replace an agent.", there: member(clusterv1alpha1.Pull), errOut: "warning: there is a cluster m already: whoever registers with this token replaces its agent"},
+		"PullFails": {reason: "There is no token to warn of.", there: member(clusterv1alpha1.Pull), fails: errBoom, err: "boom"},
+		"Push":      {reason: "Nobody could register with it.", there: member(clusterv1alpha1.Push), err: `"karmadactl unjoin m" first`},
+		"Leaving":   {reason: "It can be used when that one is gone.", there: leaving},
+		"Unknown":   {reason: "The token does not depend on it.", findErr: errBoom, errOut: "warning: it cannot be seen whether there is a cluster m already"},
+		"Classic":   {reason: "It is for no cluster that is there.", classic: true, findErr: errBoom},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+			asked := 0
+			o := CreateOptions{Creator: creator{&asked, c.fails}, Program: "karmadactl", IOStreams: streams, Request: registration.TokenRequest{Cluster: "m"}}
+			if c.classic {
+				o.Request.Cluster = ""
+			}
+			o.FindCluster = func(_ context.Context, name string) (*clusterv1alpha1.Cluster, error) {
+				if name != "m" {
+					t.Errorf("looked for cluster %q", name)
+				}
+				return c.there, c.findErr
+			}
+			err := o.Run(t.Context())
+			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Errorf("got %v, want an error with %q: %s", err, c.err, c.reason)
+			}
+			if got := errOut.String(); !strings.Contains(got, c.errOut) || c.errOut == "" && got != "" || strings.Count(got, "\n") > 1 {
+				t.Errorf("stderr %q, want one line with %q: %s", got, c.errOut, c.reason)
+			}
+			if made := out.Len() > 0; made != (c.err == "") || asked > 0 != (c.err == "" || c.fails != nil) {
+				t.Errorf("printed %q, and asked for %d tokens: %s", out, asked, c.reason)
 			}
 		})
 	}
