@@ -98,11 +98,12 @@ func CAHash(c *x509.Certificate) string {
 }
 
 // RegisterCommand is the line that registers a cluster with a token; program is what users type (spec: cli/commands.md
-// 3.3). A token for a named cluster brings the name.
+// 3.3). A token for a named cluster brings the name. The agent is a process, as long as register's default, a Deployment, is
+// not available.
 func (d Discovery) RegisterCommand(program string, t Token) string {
 	line := fmt.Sprintf("%s register %s --token %s --discovery-token-ca-cert-hash %s", program, d.Endpoint, t.Value(), strings.Join(d.CAHashes, ","))
 	if t.Cluster != "" {
 		line += " --cluster-name " + t.Cluster
 	}
-	return line
+	return line + " --agent=process"
 }

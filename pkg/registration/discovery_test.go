@@ -117,9 +117,9 @@ func TestRegisterCommand(t *testing.T) {
 		reason, program string
 		cluster, want   string
 	}{
-		"Classic": {"The contract's line.", "karmadactl", "", "karmadactl register 10.0.0.1:5443 --token " + someToken + " --discovery-token-ca-cert-hash sha256:aa,sha256:bb"},
-		"Plugin":  {"In the words of a kubectl user.", "kubectl karmada", "", "kubectl karmada register 10.0.0.1:5443 --token " + someToken + " --discovery-token-ca-cert-hash sha256:aa,sha256:bb"},
-		"Named":   {"No other name would do.", "karmadactl", "member3", "karmadactl register 10.0.0.1:5443 --token " + someToken + " --discovery-token-ca-cert-hash sha256:aa,sha256:bb --cluster-name member3"},
+		"Classic": {"The contract's line, and the agent that there is.", "karmadactl", "", "karmadactl register 10.0.0.1:5443 --token " + someToken + " --discovery-token-ca-cert-hash sha256:aa,sha256:bb --agent=process"},
+		"Plugin":  {"In the words of a kubectl user.", "kubectl karmada", "", "kubectl karmada register 10.0.0.1:5443 --token " + someToken + " --discovery-token-ca-cert-hash sha256:aa,sha256:bb --agent=process"},
+		"Named":   {"No other name would do.", "karmadactl", "member3", "karmadactl register 10.0.0.1:5443 --token " + someToken + " --discovery-token-ca-cert-hash sha256:aa,sha256:bb --cluster-name member3 --agent=process"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

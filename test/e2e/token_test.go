@@ -225,7 +225,7 @@ func TestTokenOfOneCluster(t *testing.T) {
 	}
 	decode(t, with(t, p.kubeconfig, "token", "create", "--cluster=member3", "--print-register-command", "-o", "json"), &made)
 	p.delete(t, made.Token)
-	line := regexp.MustCompile(`\Akarmadactl register \S+:\d+ --token ` + regexp.QuoteMeta(made.Token) + ` --discovery-token-ca-cert-hash sha256:[0-9a-f]{64} --cluster-name member3\z`)
+	line := regexp.MustCompile(`\Akarmadactl register \S+:\d+ --token ` + regexp.QuoteMeta(made.Token) + ` --discovery-token-ca-cert-hash sha256:[0-9a-f]{64} --cluster-name member3 --agent=process\z`)
 	if made.Cluster != "member3" || !line.MatchString(made.RegisterCommand) {
 		t.Errorf("create says %+v", made)
 	}
@@ -331,7 +331,7 @@ func TestTokenIsNotMadeInVain(t *testing.T) {
 	for _, kubeconfig := range []string{p.kubeconfig, byFile} {
 		r := shared.run(t.Context(), []string{"KUBECONFIG=" + kubeconfig}, "token", "create", "--print-register-command")
 		fields := strings.Fields(r.stdout)
-		if r.code != 0 || len(fields) != 7 {
+		if r.code != 0 || len(fields) != 8 {
 			t.Fatal(r)
 		}
 		p.delete(t, fields[4])

@@ -201,14 +201,14 @@ func TestCreateRun(t *testing.T) {
 		want    string
 	}{
 		"Token":   {reason: "A script takes all of stdout.", want: "abcdef." + secret + "\n"},
-		"Command": {reason: "One line to run.", options: CreateOptions{Discovery: here}, want: "karmadactl register 10.0.0.1:5443 --token abcdef." + secret + " --discovery-token-ca-cert-hash sha256:aa\n"},
+		"Command": {reason: "One line to run.", options: CreateOptions{Discovery: here}, want: "karmadactl register 10.0.0.1:5443 --token abcdef." + secret + " --discovery-token-ca-cert-hash sha256:aa --agent=process\n"},
 		"JSON": {
 			reason: "For programs, all of it.", options: CreateOptions{Output: "json"},
 			want: "{\n  \"token\": \"abcdef." + secret + "\",\n  \"id\": \"abcdef\",\n  \"expires\": \"2026-05-04T12:00:00Z\",\n  \"expired\": true,\n  \"usages\": [\n    \"signing\"\n  ],\n  \"groups\": []\n}\n",
 		},
 		"YAML": {
 			reason: "The command has its place.", options: CreateOptions{Output: "yaml", Discovery: here, Request: registration.TokenRequest{Cluster: "m"}},
-			want: "cluster: m\nexpired: true\nexpires: \"2026-05-04T12:00:00Z\"\ngroups: []\nid: abcdef\nregisterCommand: karmadactl register 10.0.0.1:5443 --token abcdef." + secret + "\n  --discovery-token-ca-cert-hash sha256:aa --cluster-name m\ntoken: abcdef." + secret + "\nusages:\n- signing\n",
+			want: "cluster: m\nexpired: true\nexpires: \"2026-05-04T12:00:00Z\"\ngroups: []\nid: abcdef\nregisterCommand: karmadactl register 10.0.0.1:5443 --token abcdef." + secret + "\n  --discovery-token-ca-cert-hash sha256:aa --cluster-name m --agent=process\ntoken: abcdef." + secret + "\nusages:\n- signing\n",
 		},
 		"Failed": {reason: "Nothing that looks like a token is printed.", err: errBoom},
 	}
