@@ -75,8 +75,34 @@ func (b Bootstrap) Validate() error {
 			errs = append(errs, fmt.Errorf("--discovery-token-ca-cert-hash %q: want sha256: and 64 hexadecimal digits", shorten(hash)))
 		}
 	}
-	return errors.Join(errs...)
+	return JoinOnLine(errs...)
 }
+
+// JoinOnLine is errors.Join on one line.
+func JoinOnLine(errs ...error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	}
+	var text []string
+	for _, err := range errs {
+		text = append(text, err.Error())
+	}
+	return &oneLine{text: strings.Join(text, "; "), errs: errs}
+}
+
+// oneLine is several errors on one line.
+type oneLine struct {
+	text string
+	errs []error
+}
+
+func (e *oneLine) Error() string { return e.text }
+
+func (e *oneLine) Unwrap() []error { return e.errs }
 
 // newToken says how to get a token.
 func (b Bootstrap) newToken(cluster string) string {

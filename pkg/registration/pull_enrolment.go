@@ -56,7 +56,7 @@ func (e Enrolment) Validate() error {
 	if e.Timeout <= 0 {
 		errs = append(errs, fmt.Errorf("--discovery-timeout %s: must be longer than zero", e.Timeout))
 	}
-	return errors.Join(errs...)
+	return JoinOnLine(errs...)
 }
 
 // Discover finds the control plane.

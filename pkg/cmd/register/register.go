@@ -203,7 +203,7 @@ func (f *Flags) validate() error {
 	if invalid := metav1validation.ValidateLabels(f.Labels, field.NewPath("--labels")); len(invalid) > 0 {
 		errs = append(errs, invalid.ToAggregate())
 	}
-	return errors.Join(errs...)
+	return registration.JoinOnLine(errs...)
 }
 
 // complete reads the cluster's kubeconfig for what was not given.
