@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,6 +72,14 @@ func TestClusterID(t *testing.T) {
 	system.UID = "id"
 	if got, err := ClusterID(t.Context(), newCluster(t, system)); err != nil || got != "id" {
 		t.Errorf("got %q, %v", got, err)
+	}
+	for _, garbage := range []string{"a\nb", "\x1b[31mred", "<html>", strings.Repeat("x", 1000)} {
+		system.UID = types.UID(garbage)
+		_, err := ClusterID(t.Context(), newCluster(t, system))
+		check(t, "It is shown to people.", err, "is not a Kubernetes API server")
+		if err != nil && (strings.ContainsAny(err.Error(), "\n\x1b") || len(err.Error()) > 300) {
+			t.Errorf("the error repeats it: %q", err)
+		}
 	}
 	if _, err := ClusterID(t.Context(), newCluster(t)); err == nil {
 		t.Error("a cluster without kube-system has an ID")

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
@@ -30,8 +31,15 @@ func ClusterID(ctx context.Context, c client.Reader) (string, error) {
 	if ns.UID == "" {
 		return "", fmt.Errorf("read namespace %s: the answer has no UID, which is the ID of a cluster: what answers is not a Kubernetes API server, check the address", metav1.NamespaceSystem)
 	}
+	if !isID(string(ns.UID)) {
+		return "", fmt.Errorf("read namespace %s: the answer has the UID %.80q, which is none: what answers is not a Kubernetes API server, check the address", metav1.NamespaceSystem, ns.UID)
+	}
 	return string(ns.UID), nil
 }
+
+// isID reports whether text can be the ID of a cluster. It is a UUID from every server known, and goes into messages and
+// labels.
+func isID(text string) bool { return len(validation.IsValidLabelValue(text)) == 0 }
 
 // An Identity is what a cluster is registered as.
 type Identity struct {
