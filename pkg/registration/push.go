@@ -134,10 +134,8 @@ func (j *Joiner) clusters(ctx context.Context) ([]clusterv1alpha1.Cluster, error
 			return false, err
 		}
 		if last == nil {
-			if apierrors.IsNotFound(err) {
-				if err := j.mustBeControlPlane(ctx, err); err != nil {
-					return false, err
-				}
+			if apierrors.IsNotFound(err) && !j.mayServeClusters(ctx) {
+				return false, err
 			}
 			j.Progress("waiting for the control plane to serve clusters")
 		}
@@ -155,13 +153,10 @@ func isStarting(err error) bool {
 	return apierrors.IsServiceUnavailable(err) || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err)
 }
 
-// mustBeControlPlane returns err, with more, unless this may become a control plane.
-func (j *Joiner) mustBeControlPlane(ctx context.Context, err error) error {
-	groups, groupsErr := j.ControlPlane.Groups(ctx)
-	if groupsErr == nil && !IsControlPlane(groups) {
-		return fmt.Errorf("%w; it is not a Karmada control plane: choose another with --kubeconfig or --karmada-context", err)
-	}
-	return nil
+// mayServeClusters reports whether the control plane is one, or cannot be asked.
+func (j *Joiner) mayServeClusters(ctx context.Context) bool {
+	groups, err := j.ControlPlane.Groups(ctx)
+	return err != nil || IsControlPlane(groups)
 }
 
 // RefuseControlPlane returns an error when a member, whose ID is given, is the control plane itself or any other.

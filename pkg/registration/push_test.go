@@ -445,7 +445,7 @@ func TestJoinWaitsForTheControlPlane(t *testing.T) {
 	}{
 		"Unavailable":  {reason: "Its server is starting.", answers: []error{unavailable, unavailable}},
 		"NotServedYet": {reason: "Its server is not registered yet.", answers: []error{notServed}, groups: []string{"work.karmada.io"}},
-		"NotKarmada":   {reason: "It will never be.", answers: []error{notServed}, groups: []string{"apps"}, err: "not a Karmada control plane"},
+		"NotKarmada":   {reason: "It will never be.", answers: []error{notServed}, groups: []string{"apps"}, err: "list the clusters of the control plane: "},
 		"Forbidden":    {reason: "Nor will that change.", answers: []error{apierrors.NewForbidden(clusters, "", errBoom)}, err: "forbidden"},
 		"Never":        {reason: "The wait ends.", answers: slices.Repeat([]error{unavailable}, 1000), patience: time.Millisecond, err: "karmada-aggregated-apiserver"},
 	}
