@@ -88,6 +88,18 @@ func TestExplainSpeaksOfTheMember(t *testing.T) {
 			fmt.Fprint(w, "<html>")
 		}
 	}
+	redirect := func(to string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) }
+	}
+	redirectOnce := func(to string, then http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == to {
+				then(w, r)
+				return
+			}
+			redirect(to)(w, r)
+		}
+	}
 	silent := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
@@ -133,7 +145,16 @@ func TestExplainSpeaksOfTheMember(t *testing.T) {
 			user: clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{APIVersion: "client.authentication.k8s.io/v1", Command: "/nowhere/plugin", InteractiveMode: clientcmdapi.NeverExecInteractiveMode}},
 			want: CredentialsUnavailable, text: "/nowhere/plugin",
 		},
-		"Forbidden": {reason: "What the server says for itself is left alone.", server: good.serve(t, status(403, "Forbidden")), ca: good.cert},
+		"PlainToTLS": {reason: "Its scheme is wrong.", server: "http" + strings.TrimPrefix(good.serve(t, status(403, "Forbidden")), "https"), want: NotKubernetes, text: "speaks TLS, and the kubeconfig's address has http:// or nothing in front: use https://127.0.0.1:"},
+		"NoScheme":   {reason: "So is none.", server: strings.TrimPrefix(good.serve(t, status(403, "Forbidden")), "https://"), want: NotKubernetes, text: "use https://127.0.0.1:"},
+		"RedirectToLogin": {
+			reason: "It is a gateway for people.", server: good.serve(t, redirect("https://"+nobody+"/login?token=s3cret")), ca: good.cert,
+			want: NotKubernetes, text: "sends requests on to https://" + nobody + ", which no Kubernetes API server does",
+		},
+		"RedirectToPage":  {reason: "Its page is there.", server: good.serve(t, redirect(good.serve(t, page(200)))), ca: good.cert, want: NotKubernetes, text: "sends requests on to https://127.0.0.1:"},
+		"RedirectForEver": {reason: "It goes round.", server: good.serve(t, redirect("/")), ca: good.cert, want: NotKubernetes, text: "sends requests on to https://127.0.0.1:"},
+		"Redirected":      {reason: "What is served there is the answer.", server: good.serve(t, redirectOnce("/there", status(403, "Forbidden"))), ca: good.cert},
+		"Forbidden":       {reason: "What the server says for itself is left alone.", server: good.serve(t, status(403, "Forbidden")), ca: good.cert},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

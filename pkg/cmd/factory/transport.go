@@ -1,6 +1,7 @@
 package factory
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -109,6 +110,10 @@ func (c *connection) watchFailures(s server) func(http.RoundTripper) http.RoundT
 			switch {
 			case errors.Is(err, context.Canceled):
 				// The command gave up by itself.
+			case leadsNowhere(req, resp):
+				last = failure{explained: c.explainRedirect(s, req, resp)}
+			case wantsTLS(resp):
+				last = failure{explained: c.explainPlain(s, req)}
 			case err != nil:
 				last = failure{raw: asClient(err), url: s.url, explained: c.explain(s, err)}
 			case isPage(resp):
@@ -267,6 +272,56 @@ func (c *connection) explain(s server, err error) *Error {
 	}
 	return as(Unreachable, "cannot reach the %s at %s (%s): %s; check that it runs%s and that %s",
 		c.end.noun, s.url, c.from(), why, c.end.howToCheck, to)
+}
+
+// leadsNowhere reports whether a request is redirected, or was, to another host that does not serve it either (resp may be
+// nil). That one is followed which does is no failure: what comes of it is remembered next.
+func leadsNowhere(req *http.Request, resp *http.Response) bool {
+	if resp != nil && isRedirect(resp) {
+		return true
+	}
+	if req.Response == nil || req.Response.Request == nil || req.Response.Request.URL.Host == req.URL.Host {
+		return false
+	}
+	return resp == nil || resp.StatusCode >= http.StatusBadRequest || isPage(resp)
+}
+
+func isRedirect(resp *http.Response) bool {
+	return resp.StatusCode/100 == 3 && resp.Header.Get("Location") != ""
+}
+
+func (c *connection) explainRedirect(s server, req *http.Request, resp *http.Response) *Error {
+	to := req.URL
+	if resp != nil && isRedirect(resp) {
+		if at, err := resp.Location(); err == nil {
+			to = at
+		}
+	}
+	// What a login page is handed in its query is nobody's business.
+	return &Error{Reason: NotKubernetes, text: fmt.Sprintf(
+		"%s (%s) sends requests on to %s://%s, which no Kubernetes API server does; check that the address is that of the API server itself",
+		c.end.server(s.url), c.from(), to.Scheme, to.Host)}
+}
+
+// wantsTLS reports whether an answer is that of a TLS port to a request in plain text. The body stays as it is.
+func wantsTLS(resp *http.Response) bool {
+	if resp == nil || resp.TLS != nil || resp.StatusCode != http.StatusBadRequest || resp.Request == nil || resp.Request.URL.Scheme != "http" {
+		return false
+	}
+	const enough = 1 << 10
+	start, err := io.ReadAll(io.LimitReader(resp.Body, enough))
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(start), resp.Body), resp.Body}
+	text := string(start)
+	// The words of Go's server, and of nginx.
+	return err == nil && (strings.Contains(text, "HTTP request to an HTTPS server") || strings.Contains(text, "HTTP request was sent to HTTPS port"))
+}
+
+func (c *connection) explainPlain(s server, req *http.Request) *Error {
+	return &Error{Reason: NotKubernetes, text: fmt.Sprintf(
+		"%s (%s) speaks TLS, and the kubeconfig's address has http:// or nothing in front: use https://%s", c.end.server(s.url), c.from(), req.URL.Host)}
 }
 
 // isPage reports whether an answer is one for people, which no API server gives.
