@@ -13,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -339,6 +340,23 @@ func TestGrantAgentRights(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A client asks no server where a kind is served: one that it does not know could be neither given nor removed.
+func TestClientKnowsAgentRights(t *testing.T) {
+	c, err := NewClient(&rest.Config{Host: "https://192.0.2.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rights, err := AgentRights("m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range rights {
+		if namespaced, err := c.IsObjectNamespaced(o); err != nil || namespaced != (o.GetNamespace() != "") {
+			t.Errorf("%T in a namespace: %t, %v", o, namespaced, err)
+		}
 	}
 }
 
