@@ -130,6 +130,9 @@ func (c *connection) read(files []string, rules *clientcmd.ClientConfigLoadingRu
 	if len(known) == 0 && len(config.Clusters) == 0 {
 		return nil, c.diagnose(s, errors.New("no cluster and no context in it"))
 	}
+	if len(known) == 0 {
+		return nil, c.truncated(s, "it names clusters, but no context")
+	}
 	s.context = config.CurrentContext
 	if _, ok := config.Contexts[c.prefer]; ok && c.prefer != "" {
 		s.context = c.prefer
@@ -140,15 +143,15 @@ func (c *connection) read(files []string, rules *clientcmd.ClientConfigLoadingRu
 	if chosen, ok := config.Contexts[s.context]; ok {
 		// client-go would go on as nobody.
 		if _, ok := config.AuthInfos[chosen.AuthInfo]; !ok && chosen.AuthInfo != "" {
+			if len(config.AuthInfos) == 0 { // they come last in what kubectl writes
+				return nil, c.truncated(s, fmt.Sprintf("context %q is for user %q, and there are no users at all", s.context, chosen.AuthInfo))
+			}
 			return nil, s.unusable(fmt.Errorf("it names user %q, which is not there", chosen.AuthInfo))
 		}
 		return s, nil
 	}
 
-	has := "has no context"
-	if len(known) > 0 {
-		has = "has: " + strings.Join(known, ", ")
-	}
+	has := "has: " + strings.Join(known, ", ")
 	text := fmt.Sprintf("context %q does not exist in kubeconfig %s, which %s; choose one with %s", s.context, s.name(), has, c.end.contextFlag)
 	if s.context == "" {
 		text = fmt.Sprintf("kubeconfig %s has no current context, it %s; choose one with %s", s.name(), has, c.end.contextFlag)
@@ -184,6 +187,11 @@ func (c *connection) diagnose(s *source, err error) *Error {
 		}
 	}
 	return &Error{Reason: KubeconfigInvalid, cause: err, text: fmt.Sprintf("kubeconfig %s cannot be used: %s%s", s.name(), oneLine(err), next)}
+}
+
+// truncated is about a file that is whole YAML, and half a kubeconfig.
+func (c *connection) truncated(s *source, why string) *Error {
+	return &Error{Reason: KubeconfigInvalid, text: fmt.Sprintf("kubeconfig %s looks damaged or cut off: %s; restore it, or pass another with %s", s.name(), why, c.end.kubeconfigFlag)}
 }
 
 func (c *connection) unreadable(file string, err error) *Error {

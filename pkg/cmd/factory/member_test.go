@@ -278,6 +278,8 @@ func TestMemberKubeconfigs(t *testing.T) {
 		"NoCluster":     {reason: "The context leads nowhere.", content: strings.ReplaceAll(whole, "cluster: c,", "cluster: d,"), want: KubeconfigInvalid, text: "choose another with --cluster-context"},
 		"NoCA":          {reason: "A file that it names is not there.", content: strings.ReplaceAll(whole, `invalid"}`, `invalid", certificate-authority: nowhere.crt}`), want: KubeconfigInvalid, text: "nowhere.crt"},
 		"NoCert":        {reason: "A file that it names is not there.", content: strings.ReplaceAll(whole, "{token: t}", "{client-certificate: nowhere.crt, client-key: nowhere.key}"), want: KubeconfigInvalid, text: "nowhere."},
+		"CutOff":        {reason: "Half of it is whole YAML.", content: whole[:strings.Index(whole, "users:")] + "contexts:\n", want: KubeconfigInvalid, text: "looks damaged or cut off: it names clusters, but no context"},
+		"CutOffLater":   {reason: "So is more than half.", content: strings.ReplaceAll(whole, "users: [{name: u, user: {token: t}}]\n", ""), want: KubeconfigInvalid, text: `looks damaged or cut off: context "one" is for user "u", and there are no users at all`},
 		"OtherKind":     {reason: "It is something else.", content: "apiVersion: v1\nkind: Namespace\n", want: KubeconfigInvalid, text: "it holds an object of another kind"},
 	}
 	for name, tc := range cases {
