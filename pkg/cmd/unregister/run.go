@@ -35,13 +35,16 @@ type Options struct {
 	Cluster string
 	// Namespace is where in the cluster is what was made for the control plane.
 	Namespace string
-	Member    registration.Member
+	// Member is the cluster; without a client it is not known where that is.
+	Member registration.Member
 	// MemberClient is for an agent that runs in the cluster.
 	MemberClient              kubernetes.Interface
 	AgentName, AgentNamespace string
 	// Agent is the one that is a process of this host, nil if there is none, and Layout its directory.
 	Agent  *localagent.Config
 	Layout localagent.Layout
+	// DirGiven says that the user named the directory.
+	DirGiven bool
 	// ControlPlane is the other side; nil if only the agent in the cluster knows where that is. Administrator says that the
 	// credentials are not the agent's.
 	ControlPlane  *rest.Config
@@ -65,6 +68,9 @@ func (o *Options) say(format string, args ...any) {
 // Run takes the cluster out of the control plane, and the agent out of the cluster. It goes on where an earlier run was
 // interrupted.
 func (o *Options) Run(ctx context.Context) error {
+	if o.Member.Client == nil {
+		return o.gone(ctx)
+	}
 	id, err := registration.ClusterID(ctx, o.Member.Client)
 	if err != nil {
 		return o.Explain(err)
@@ -84,6 +90,56 @@ func (o *Options) Run(ctx context.Context) error {
 		return o.preview(ctx)
 	}
 	return o.cleanUp(ctx)
+}
+
+// gone makes sure that there is nothing to take out, as far as that can be known without the cluster: no agent is a process
+// of this host, and the control plane, if it can be asked, has no such Cluster.
+func (o *Options) gone(ctx context.Context) error {
+	const required = "--cluster-kubeconfig is required to specify the cluster"
+	if o.ControlPlane == nil {
+		if o.DirGiven {
+			o.say("there is no agent in %s: cluster %s was unregistered before, or never registered from there; with --karmada-config the control plane is asked, too", o.Layout.Dir, o.Cluster)
+			return nil
+		}
+		return fmt.Errorf("%s: no agent of cluster %s is a process of this host (%s holds none), so that nobody here knows whether the control plane has it; or give --karmada-config to ask that", required, o.Cluster, o.Layout.Dir)
+	}
+	c, err := o.Connect(o.ControlPlane)
+	if err != nil {
+		return err
+	}
+	cluster, err := registration.FindCluster(ctx, c, o.Cluster)
+	switch {
+	case err != nil:
+		return o.unreachable(err)
+	case cluster == nil:
+		o.say("cluster %s is gone at the control plane already, and no agent of it is a process of this host", o.Cluster)
+	case cluster.Spec.SyncMode == clusterv1alpha1.Push:
+		return fmt.Errorf("cluster %s is registered in Push mode: use \"%s unjoin %s\"", o.Cluster, o.Program, o.Cluster)
+	default:
+		return fmt.Errorf("%s: cluster %s is registered, and its agent is no process of this host (%s holds none)", required, o.Cluster, o.Layout.Dir)
+	}
+	if o.DryRun {
+		return nil
+	}
+	return o.removeRights(ctx, c)
+}
+
+// removeRights removes the access rules of the agent. They go with the Cluster, if it ever came.
+func (o *Options) removeRights(ctx context.Context, c client.Client) error {
+	if err := registration.RemoveAgentRights(ctx, registration.NewWriter(c), o.Cluster); err != nil {
+		return fmt.Errorf("remove the rights of the agent of cluster %s: %w", o.Cluster, err)
+	}
+	return nil
+}
+
+// listRights says what has to be removed by somebody else (spec: cli/commands.md 3.5, step 3).
+func (o *Options) listRights() error {
+	rights, err := registration.AgentRightsNames(o.Cluster)
+	if err != nil {
+		return err
+	}
+	o.say("its agent cannot remove its own access rules at the control plane: %s\nan administrator removes them: %s unregister %s --karmada-config=<KUBECONFIG OF AN ADMINISTRATOR>", strings.Join(rights, ", "), o.Program, o.Cluster)
+	return nil
 }
 
 // leave takes the cluster out of the control plane. Without a way there, there is nothing to leave.
@@ -111,6 +167,9 @@ func (o *Options) leave(ctx context.Context, id string) error {
 		return o.unreachable(err)
 	case cluster == nil:
 		o.say("cluster %s is gone at the control plane already", o.Cluster)
+		if !o.Administrator {
+			return o.listRights() // its agent may ask for it still
+		}
 	case cluster.Spec.SyncMode == clusterv1alpha1.Push:
 		return fmt.Errorf("cluster %s is registered in Push mode: use \"%s unjoin %s\"", o.Cluster, o.Program, o.Cluster)
 	case cluster.Spec.ID != "" && cluster.Spec.ID != id:
@@ -123,10 +182,7 @@ func (o *Options) leave(ctx context.Context, id string) error {
 		}
 	}
 	if o.Administrator && !o.DryRun {
-		// They go with the Cluster, if it ever came.
-		if err := registration.RemoveAgentRights(ctx, registration.NewWriter(c), o.Cluster); err != nil {
-			return fmt.Errorf("remove the rights of the agent of cluster %s: %w", o.Cluster, err)
-		}
+		return o.removeRights(ctx, c)
 	}
 	return nil
 }

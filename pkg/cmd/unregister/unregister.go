@@ -137,23 +137,22 @@ func (f *Flags) ToOptions(c *factory.Factory, s genericiooptions.IOStreams, name
 		o.Layout, o.Agent = layout, &cfg
 	case !errors.Is(err, localagent.ErrNoAgent):
 		return nil, err
-	case f.AgentDir != "" && f.ClusterKubeconfig == "":
-		return nil, fmt.Errorf("%w: choose another with --agent-dir, or name the cluster with --cluster-kubeconfig", err)
+	default:
+		o.Layout, o.DirGiven = layout, f.AgentDir != ""
 	}
-	if err := f.member(c, o); err != nil {
+	if err := f.controlPlane(o); err != nil {
 		return nil, err
 	}
-	return o, f.controlPlane(o)
+	if o.Agent == nil && f.ClusterKubeconfig == "" {
+		return o, nil // there may be nothing to clean up
+	}
+	return o, f.member(c, o)
 }
 
 // member finds the cluster.
 func (f *Flags) member(c *factory.Factory, o *Options) error {
 	kubeconfig, context := f.ClusterKubeconfig, f.ClusterContext
-	switch {
-	case kubeconfig != "":
-	case o.Agent == nil:
-		return fmt.Errorf("--cluster-kubeconfig is required to specify the cluster: no agent of cluster %s is a process of this host", o.Cluster)
-	default:
+	if kubeconfig == "" {
 		kubeconfig, context = o.Layout.MemberKubeconfig(), ""
 	}
 	cfg, err := c.Member(factory.MemberOptions{

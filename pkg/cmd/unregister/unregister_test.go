@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -83,18 +84,19 @@ func TestRun(t *testing.T) {
 		left    bool // the Cluster is there afterwards
 		kept    bool // nothing was removed in the cluster
 	}{
-		"Leaves":   {reason: "The usual one.", objects: []client.Object{cluster("Pull", "uid-m")}},
-		"Gone":     {reason: "What is gone is no error; what is left here is removed.", says: "is gone at the control plane already"},
-		"Rights":   {reason: "An agent's rights go with its Cluster.", objects: []client.Object{cluster("Pull", "uid-m")}, funcs: refuse(forbidden), says: "no rights any more", left: true},
-		"Admin":    {reason: "An administrator without rights is another matter.", objects: []client.Object{cluster("Pull", "uid-m")}, funcs: refuse(forbidden), change: func(o *Options) { o.Administrator = true }, err: "nothing was removed", left: true, kept: true},
-		"Push":     {reason: "That is unjoin's (cli/commands.md 3.5).", objects: []client.Object{cluster("Push", "uid-m")}, err: `use "karmadactl unjoin m"`, left: true, kept: true},
-		"OtherID":  {reason: "The kubeconfig is that of another cluster.", objects: []client.Object{cluster("Pull", "uid-x")}, err: "has ID uid-x", left: true, kept: true},
-		"Expired":  {reason: "Somebody with rights has to help.", objects: []client.Object{cluster("Pull", "uid-m")}, funcs: refuse(apierrors.NewUnauthorized("x")), err: "--karmada-config", left: true, kept: true},
-		"Away":     {reason: "Nothing is removed while the control plane still believes in the cluster.", objects: []client.Object{cluster("Pull", "uid-m")}, funcs: refuse(apierrors.NewServiceUnavailable("x")), err: "add --force", left: true, kept: true},
-		"AwayOK":   {reason: "Unless that is wanted.", objects: []client.Object{cluster("Pull", "uid-m")}, funcs: refuse(apierrors.NewServiceUnavailable("x")), change: func(o *Options) { o.Force = true }, says: "because of --force", left: true},
-		"Stuck":    {reason: "The wait is bounded, and the next command is named.", objects: []client.Object{stuck}, err: "karmadactl unregister m --force --karmada-config=", left: true, kept: true},
-		"Announce": {reason: "Without a terminal it is said what becomes of what was propagated.", objects: []client.Object{cluster("Pull", "uid-m"), work}, says: "unregister m --cascade=orphan"},
-		"Orphan":   {reason: "What was said is said to the control plane.", objects: []client.Object{stuck, work}, change: func(o *Options) { o.Cascade = "orphan" }, err: "--cascade=orphan", left: true, kept: true},
+		"Leaves":     {reason: "The usual one.", objects: []client.Object{cluster("Pull", "uid-m")}},
+		"Gone":       {reason: "What is gone is no error; what is left here is removed.", says: "RoleBinding/karmada-es-m/system:karmada:m:agent-work\nan administrator removes them: karmadactl unregister m --karmada-config="},
+		"GoneRights": {reason: "An administrator leaves no access rules.", change: func(o *Options) { o.Administrator = true }, says: "is gone at the control plane already\n"},
+		"Rights":     {reason: "An agent's rights go with its Cluster.", objects: []client.Object{cluster("Pull", "uid-m")}, funcs: refuse(forbidden), says: "no rights any more", left: true},
+		"Admin":      {reason: "An administrator without rights is another matter.", objects: []client.Object{cluster("Pull", "uid-m")}, funcs: refuse(forbidden), change: func(o *Options) { o.Administrator = true }, err: "nothing was removed", left: true, kept: true},
+		"Push":       {reason: "That is unjoin's (cli/commands.md 3.5).", objects: []client.Object{cluster("Push", "uid-m")}, err: `use "karmadactl unjoin m"`, left: true, kept: true},
+		"OtherID":    {reason: "The kubeconfig is that of another cluster.", objects: []client.Object{cluster("Pull", "uid-x")}, err: "has ID uid-x", left: true, kept: true},
+		"Expired":    {reason: "Somebody with rights has to help.", objects: []client.Object{cluster("Pull", "uid-m")}, funcs: refuse(apierrors.NewUnauthorized("x")), err: "--karmada-config", left: true, kept: true},
+		"Away":       {reason: "Nothing is removed while the control plane still believes in the cluster.", objects: []client.Object{cluster("Pull", "uid-m")}, funcs: refuse(apierrors.NewServiceUnavailable("x")), err: "add --force", left: true, kept: true},
+		"AwayOK":     {reason: "Unless that is wanted.", objects: []client.Object{cluster("Pull", "uid-m")}, funcs: refuse(apierrors.NewServiceUnavailable("x")), change: func(o *Options) { o.Force = true }, says: "because of --force", left: true},
+		"Stuck":      {reason: "The wait is bounded, and the next command is named.", objects: []client.Object{stuck}, err: "karmadactl unregister m --force --karmada-config=", left: true, kept: true},
+		"Announce":   {reason: "Without a terminal it is said what becomes of what was propagated.", objects: []client.Object{cluster("Pull", "uid-m"), work}, says: "unregister m --cascade=orphan"},
+		"Orphan":     {reason: "What was said is said to the control plane.", objects: []client.Object{stuck, work}, change: func(o *Options) { o.Cascade = "orphan" }, err: "--cascade=orphan", left: true, kept: true},
 		"Interrupted": {
 			reason: "A registration that never got credentials has nothing to leave.",
 			change: func(o *Options) {
@@ -146,6 +148,52 @@ func TestRun(t *testing.T) {
 			var accounts corev1.ServiceAccountList
 			if err := member.List(t.Context(), &accounts); err != nil || (len(accounts.Items) > 0) != tc.kept {
 				t.Errorf("%s\nthe cluster has %d ServiceAccounts, %v", tc.reason, len(accounts.Items), err)
+			}
+		})
+	}
+}
+
+// Without the cluster it may still be known that there is nothing to do.
+func TestGone(t *testing.T) {
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "system:karmada:m:agent", Labels: map[string]string{"karmada.io/system": "true"}}}
+	cases := map[string]struct {
+		reason  string
+		objects []client.Object
+		asked   bool // there are credentials of an administrator
+		dir     bool // was named
+		dryRun  bool
+		err     string
+		says    string
+		left    bool // the rights of the agent
+	}{
+		"Dir":     {reason: "A second run finds nothing, and that was wanted.", dir: true, says: "there is no agent in ", left: true, objects: []client.Object{role}},
+		"Unknown": {reason: "The agent may be in the cluster.", err: "--cluster-kubeconfig is required to specify the cluster: no agent of cluster m is a process of this host", left: true, objects: []client.Object{role}},
+		"Asked":   {reason: "The control plane knows, and what a refused agent left there goes.", asked: true, says: "cluster m is gone at the control plane already", objects: []client.Object{role}},
+		"DryRun":  {reason: "It only looks.", asked: true, dryRun: true, says: "cluster m is gone", left: true, objects: []client.Object{role}},
+		"There":   {reason: "Its agent is somewhere.", asked: true, objects: []client.Object{role, cluster("Pull", "uid-m")}, err: "cluster m is registered, and its agent is no process of this host", left: true},
+		"Push":    {reason: "That is unjoin's.", asked: true, objects: []client.Object{role, cluster("Push", "uid-m")}, err: `use "karmadactl unjoin m"`, left: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			plane := clientOf(t, interceptor.Funcs{}, tc.objects...)
+			var errOut bytes.Buffer
+			o := &Options{
+				Program: "karmadactl", Cluster: "m", DirGiven: tc.dir, DryRun: tc.dryRun, Layout: localagent.Layout{Dir: "/none"},
+				Connect:   func(*rest.Config) (client.Client, error) { return plane, nil },
+				IOStreams: genericiooptions.IOStreams{ErrOut: &errOut},
+			}
+			if tc.asked {
+				o.ControlPlane, o.Administrator = &rest.Config{Host: "https://c"}, true
+			}
+			err := o.Run(t.Context())
+			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
+				t.Errorf("%s\ngot %v, want %q", tc.reason, err, tc.err)
+			}
+			if !strings.Contains(errOut.String(), tc.says) {
+				t.Errorf("%s\nsaid %q, want %q", tc.reason, errOut.String(), tc.says)
+			}
+			if err := plane.Get(t.Context(), client.ObjectKeyFromObject(role), &rbacv1.ClusterRole{}); (err == nil) != tc.left {
+				t.Errorf("%s\nthe rights: %v", tc.reason, err)
 			}
 		})
 	}
