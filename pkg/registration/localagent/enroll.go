@@ -82,6 +82,9 @@ func Enrol(ctx context.Context, r Request) (res Result, err error) {
 		err = errors.Join(err, lock.Release())
 	}()
 
+	if err := r.mendModes(); err != nil {
+		return Result{}, err
+	}
 	cfg := r.Config
 	if cfg.HealthPort, cfg.MetricsPort, err = ports(old); err != nil {
 		return Result{}, err
@@ -242,6 +245,28 @@ func makeDirs(l Layout) error {
 		if err != nil {
 			return fmt.Errorf("make the agent's directory: %w", err)
 		}
+	}
+	return nil
+}
+
+// mendModes takes the agent's files away from everybody but their owner.
+func (r Request) mendModes() error {
+	for _, path := range append(r.Layout.files(), r.Layout.ConfigFile()) {
+		info, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("look at a file of the agent: %w", err)
+		}
+		was := info.Mode().Perm()
+		if !info.Mode().IsRegular() || was == fileMode {
+			continue
+		}
+		if err := os.Chmod(path, fileMode); err != nil {
+			return fmt.Errorf("mend the mode of a file of the agent: %w", err)
+		}
+		r.Say(fmt.Sprintf("The mode of %s was %04o, and is %04o again.", path, was, fileMode))
 	}
 	return nil
 }

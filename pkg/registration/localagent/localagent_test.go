@@ -409,6 +409,35 @@ func leave(t *testing.T, l Layout, c Config) {
 	}
 }
 
+func TestEnrolMendsModes(t *testing.T) {
+	c := newControlPlane(t)
+	r := c.wanted(filepath.Join(t.TempDir(), "m"))
+	var said []string
+	r.Say = func(line string) { said = append(said, line) }
+	if _, err := Enrol(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{r.Layout.Credential(), r.Layout.ConfigFile()} {
+		if err := os.Chmod(path, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said = nil
+	if _, err := Enrol(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	for name, mode := range files(t, r.Layout.Dir) {
+		if mode != "-rw-------" && mode != "drwx------" {
+			t.Errorf("%s is %s", name, mode)
+		}
+	}
+	for _, path := range []string{r.Layout.Credential(), r.Layout.ConfigFile()} {
+		if want := "The mode of " + path + " was 0644, and is 0600 again."; !slices.Contains(said, want) {
+			t.Errorf("said %q, want %q", said, want)
+		}
+	}
+}
+
 // A request that somebody may approve yet is taken up by the next try.
 func TestEnrolPending(t *testing.T) {
 	c := newControlPlane(t)
