@@ -6,12 +6,15 @@ import (
 	"strings"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 
 	"github.com/karmadactl/karmadactl/pkg/cmd/host"
+	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/registration"
 )
 
@@ -31,7 +34,14 @@ func (o *Options) preview(ctx context.Context) error {
 			objects = append(objects, sided{fmt.Sprintf("cluster, by the agent (%s)", c.Action), c.Object})
 		}
 	}
+	for _, secret := range o.secrets() {
+		objects = append(objects, sided{"control plane, by the agent, with the tokens in it", secret})
+	}
 	objects = append(objects, sided{"control plane, by the agent", cluster})
+	rights, err := registration.AgentRightsNames(o.Config.Cluster)
+	if err != nil {
+		return err
+	}
 
 	karmada, err := host.FindKarmada()
 	if err != nil {
@@ -40,6 +50,7 @@ func (o *Options) preview(ctx context.Context) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# directory %s:\n# agent.yaml karmada-agent.conf member.conf pki/ca.crt pki/agent.pem\n", o.Layout.Dir)
 	fmt.Fprintf(&out, "# agent: %s\n", shellQuoted(append([]string{karmada}, o.Config.Args(o.Layout)...)))
+	fmt.Fprintf(&out, "# access rules of the agent, made by the control plane when it approves the certificate:\n# %s\n", strings.Join(rights, "\n# "))
 	scheme, err := registration.NewScheme()
 	if err != nil {
 		return err
@@ -56,6 +67,17 @@ func (o *Options) preview(ctx context.Context) error {
 	}
 	_, err = fmt.Fprint(o.Out, out.String())
 	return err
+}
+
+// secrets are those by which the control plane gets to know the cluster's tokens.
+func (o *Options) secrets() []*corev1.Secret {
+	var secrets []*corev1.Secret
+	for _, name := range []string{names.ImpersonatorSecret(o.Config.Cluster), o.Config.Cluster} {
+		secrets = append(secrets, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+			Namespace: o.Config.Namespace, Name: name, Labels: map[string]string{names.SystemLabel: names.True},
+		}})
+	}
+	return secrets
 }
 
 // sided is an object and where it would be made, by whom.
@@ -96,6 +118,9 @@ func encode(scheme *runtime.Scheme, object runtime.Object) ([]byte, error) {
 	delete(content, "status")
 	if gvk.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
 		delete(content, "data")
+	}
+	if spec, ok := content["spec"].(map[string]any); ok && spec["request"] == nil {
+		delete(spec, "request") // it comes from a key that is made then
 	}
 	if meta, ok := content["metadata"].(map[string]any); ok {
 		for _, field := range []string{"creationTimestamp", "managedFields", "resourceVersion", "uid", "generation"} {

@@ -170,10 +170,15 @@ func TestDryRun(t *testing.T) {
 		"# directory " + o.Layout.Dir, "karmada-agent --karmada-kubeconfig=", "# control plane, by this command", "kind: CertificateSigningRequest", "generateName: m-",
 		"# cluster, by the agent (create)", "name: karmada-m", "name: karmada-impersonator", "kind: ClusterRoleBinding",
 		"# control plane, by the agent", "kind: Cluster\n", "syncMode: Pull", "id: uid-m",
+		"# ClusterRole/system:karmada:m:agent\n", "# control plane, by the agent, with the tokens in it\napiVersion: v1\nkind: Secret\n", "name: m-impersonator",
+		"type: kubernetes.io/service-account-token",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not told:\n%s", want, out.String())
 		}
+	}
+	if strings.Contains(out.String(), "null") {
+		t.Errorf("what is not known yet is left out:\n%s", out.String())
 	}
 	if _, err := os.Stat(o.Layout.Dir); !os.IsNotExist(err) {
 		t.Error("a dry run makes nothing on this host")
