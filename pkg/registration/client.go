@@ -35,7 +35,11 @@ func NewClient(cfg *rest.Config) (client.Client, error) {
 	}
 	mapper.Add(clusterv1alpha1.GroupVersion.WithKind("Cluster"), meta.RESTScopeRoot)
 
-	c, err := client.New(cfg, client.Options{Scheme: scheme, Mapper: mapper})
+	hc, err := httpClient(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(cfg, client.Options{HTTPClient: hc, Scheme: scheme, Mapper: mapper})
 	if err != nil {
 		return nil, fmt.Errorf("make a client of %s: %w", cfg.Host, err)
 	}

@@ -22,11 +22,15 @@ type Contents func(ctx context.Context, namespace string) ([]string, error)
 func NewContents(cfg *rest.Config) (Contents, error) {
 	cfg = bounded(cfg)
 	cfg.WarningHandler, cfg.WarningHandlerWithContext = nil, rest.NoWarnings{} // every kind is asked for, deprecated ones too
-	d, err := discovery.NewDiscoveryClientForConfig(cfg)
+	hc, err := httpClient(cfg)
+	if err != nil {
+		return nil, err
+	}
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, hc)
 	if err != nil {
 		return nil, fmt.Errorf("make a discovery client of %s: %w", cfg.Host, err)
 	}
-	m, err := metadata.NewForConfig(cfg)
+	m, err := metadata.NewForConfigAndClient(cfg, hc)
 	if err != nil {
 		return nil, fmt.Errorf("make a metadata client of %s: %w", cfg.Host, err)
 	}

@@ -28,7 +28,11 @@ func NewAPI(cfg *rest.Config) (API, error) {
 	if err != nil {
 		return API{}, err
 	}
-	d, err := discovery.NewDiscoveryClientForConfig(cfg)
+	hc, err := httpClient(cfg)
+	if err != nil {
+		return API{}, err
+	}
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, hc)
 	if err != nil {
 		return API{}, fmt.Errorf("make a discovery client of %s: %w", cfg.Host, err)
 	}
@@ -39,6 +43,9 @@ func bounded(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	if cfg.Timeout == 0 {
 		cfg.Timeout = requestTimeout
+		if cfg.ExecProvider != nil {
+			cfg.Timeout = pluginTimeout
+		}
 	}
 	return cfg
 }
