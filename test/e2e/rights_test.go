@@ -291,10 +291,10 @@ func TestRightsOfTokens(t *testing.T) {
 	push := pulled("rights-f")
 	push.Spec.SyncMode, push.Spec.SecretRef, push.Spec.ImpersonatorSecretRef = clusterv1alpha1.Push, nil, nil
 	p.forget(t, admin, push.Name)
+	pushToken := p.holder(t, p.token(t, push.Name)) // once the cluster is there, no token is made for it any more
 	if err := admin.objects.Create(t.Context(), push); err != nil {
 		t.Fatal(err)
 	}
-	pushToken := p.holder(t, p.token(t, push.Name))
 
 	cases := map[string]struct {
 		reason string
