@@ -65,7 +65,7 @@ func contentsOf(d discovery.DiscoveryInterface, m metadata.Interface) Contents {
 					return nil, fmt.Errorf("list %s in namespace %s: %w", gv.WithResource(r.Name).GroupResource(), namespace, err)
 				}
 				for i := range objects.Items {
-					if o := &objects.Items[i]; o.DeletionTimestamp.IsZero() && !isEverywhere(r.Kind, o) {
+					if o := &objects.Items[i]; o.DeletionTimestamp.IsZero() && !IsInEveryNamespace(r.Kind, o) {
 						found = append(found, r.Kind+"/"+o.Name)
 					}
 				}
@@ -76,16 +76,16 @@ func contentsOf(d discovery.DiscoveryInterface, m metadata.Interface) Contents {
 	}
 }
 
-// isEverywhere reports whether every namespace has this object.
-func isEverywhere(kind string, o *metav1.PartialObjectMetadata) bool {
+// IsInEveryNamespace reports whether Kubernetes itself puts this object of a kind into every namespace: it is nobody's.
+func IsInEveryNamespace(kind string, o metav1.Object) bool {
 	const account = "default"
 	switch kind {
 	case "ServiceAccount":
-		return o.Name == account
+		return o.GetName() == account
 	case "Secret": // that of the account, as earlier versions of Kubernetes made it
-		return o.Annotations[corev1.ServiceAccountNameKey] == account
+		return o.GetAnnotations()[corev1.ServiceAccountNameKey] == account
 	case "ConfigMap":
-		return o.Name == "kube-root-ca.crt"
+		return o.GetName() == "kube-root-ca.crt"
 	}
 	return false
 }

@@ -57,7 +57,7 @@ func NewCmd(f *factory.Factory, s genericiooptions.IOStreams, program string) (*
 		Example:               templates.Examples(fmt.Sprintf(example, program)),
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
-		Args:                  oneClusterName,
+		Args:                  factory.OneClusterName,
 		ValidArgsFunction:     cobra.NoFileCompletions, // the name is a new one
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Within(cmd.Context())
@@ -71,17 +71,6 @@ func NewCmd(f *factory.Factory, s genericiooptions.IOStreams, program string) (*
 	f.AddConnectionFlags(cmd.Flags())
 	flags.AddFlags(cmd.Flags())
 	return cmd, f.RegisterCompletions(cmd)
-}
-
-// oneClusterName has the contract's words (spec: cli/commands.md 3.1).
-func oneClusterName(_ *cobra.Command, args []string) error {
-	switch {
-	case len(args) == 0:
-		return errors.New("cluster name is required")
-	case len(args) > 1:
-		return errors.New("only the cluster name is allowed as an argument")
-	}
-	return nil
 }
 
 // Flags hold what the user typed, and nothing else.

@@ -209,11 +209,11 @@ func TestDryRunJSON(t *testing.T) {
 func TestArguments(t *testing.T) {
 	cases := map[string][]string{"cluster name is required": nil, "only the cluster name is allowed as an argument": {"a", "b"}}
 	for _, want := range slices.Sorted(maps.Keys(cases)) {
-		if err := oneClusterName(nil, cases[want]); err == nil || err.Error() != want {
+		if err := factory.OneClusterName(nil, cases[want]); err == nil || err.Error() != want {
 			t.Errorf("got %v, want the contract's %q", err, want)
 		}
 	}
-	if err := oneClusterName(nil, []string{"a"}); err != nil {
+	if err := factory.OneClusterName(nil, []string{"a"}); err != nil {
 		t.Error(err)
 	}
 }

@@ -319,7 +319,7 @@ func TestToOptions(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	for want, args := range map[string][]string{"cluster name is required": nil, "only the cluster name is allowed as an argument": {"a", "b"}} {
-		if err := oneClusterName(nil, args); err == nil || err.Error() != want {
+		if err := factory.OneClusterName(nil, args); err == nil || err.Error() != want {
 			t.Errorf("got %v, want the contract's %q", err, want)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/registration"
 )
 
 const (
@@ -149,7 +150,7 @@ func (all inventory) others(works string) []string {
 	known := map[types.UID]bool{}
 	var found []string
 	for uid, o := range all.objects {
-		if o.DeletionTimestamp.IsZero() && !isEverywhere(o) && !all.isOurs(uid, works, known) {
+		if o.DeletionTimestamp.IsZero() && !registration.IsInEveryNamespace(o.kind, &o.ObjectMeta) && !all.isOurs(uid, works, known) {
 			found = append(found, o.kind+"/"+o.Name)
 		}
 	}
@@ -179,18 +180,4 @@ func (all inventory) isOurs(uid types.UID, works string, known map[types.UID]boo
 	work, named := o.Annotations[names.WorkNamespaceAnnotation]
 	known[uid] = ours || o.Labels[names.ManagedLabel] == names.True && (!named || work == works)
 	return known[uid]
-}
-
-// isEverywhere reports whether every namespace has this object.
-func isEverywhere(o item) bool {
-	const account = "default"
-	switch o.kind {
-	case "ServiceAccount":
-		return o.Name == account
-	case "Secret": // that of the account, as earlier versions of Kubernetes made it
-		return o.Annotations[corev1.ServiceAccountNameKey] == account
-	case "ConfigMap":
-		return o.Name == "kube-root-ca.crt"
-	}
-	return false
 }
