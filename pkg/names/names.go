@@ -26,6 +26,44 @@ func Work(kind, name, namespace string) string {
 	return strings.ToLower(name) + "-" + hash(strings.ToLower(source))
 }
 
+// BindingBeside returns the name of a template's binding when another template
+// has the classic one, or when that is no valid name: it tells apart kinds of
+// several groups, and names that differ in case or in a colon only.
+func BindingBeside(gk schema.GroupKind, name, namespace string) string {
+	return beside(Binding(gk.Kind, name), gk, name, namespace)
+}
+
+// WorkBeside returns the name of a Work when another object has the classic one
+// in the same execution namespace, or when that is no valid name; see
+// BindingBeside.
+func WorkBeside(gk schema.GroupKind, name, namespace string) string {
+	return beside(strings.ToLower(plain(name)), gk, name, namespace)
+}
+
+// longest is how long a name may be that BindingBeside makes, hash included.
+const longest = 253
+
+// beside makes a valid name that begins like classic, and ends in a hash of
+// everything that identifies an object.
+func beside(classic string, gk schema.GroupKind, name, namespace string) string {
+	full := hash(gk.Group + "/" + gk.Kind + "/" + namespace + "/" + name)
+	valid := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' {
+			return r
+		}
+		return '-'
+	}, classic)
+	valid = strings.Trim(valid[:min(len(valid), longest-2-len(full))], "-.")
+	for strings.Contains(valid, "..") || strings.Contains(valid, ".-") || strings.Contains(valid, "-.") {
+		valid = strings.NewReplacer("..", ".", ".-", ".", "-.", ".").Replace(valid)
+	}
+	if valid == "" {
+		valid = "x"
+	}
+	// Two dashes: no classic name of a Work ends like this.
+	return valid + "--" + full
+}
+
 // BindingReferenceKey returns the short form of a reference to a binding that
 // fits in a label key; namespace is empty for a ClusterResourceBinding.
 func BindingReferenceKey(namespace, name string) string {

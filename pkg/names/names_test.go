@@ -1,9 +1,11 @@
 package names_test
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/karmadactl/karmadactl/pkg/names"
 )
@@ -145,6 +147,41 @@ func TestNamespaces(t *testing.T) {
 			cluster, err := names.ClusterOfExecutionNamespace(tc.namespace)
 			if cluster != tc.cluster || (err == nil) != (tc.cluster != "") {
 				t.Errorf("ClusterOfExecutionNamespace: got %q, %v, want %q\n%s", cluster, err, tc.cluster, tc.reason)
+			}
+		})
+	}
+}
+
+func TestBeside(t *testing.T) {
+	deployment := schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	role := schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}
+	cases := map[string]struct {
+		reason string
+		a, b   string
+	}{
+		"Groups": {
+			"Two kinds of one name in different groups are different things.",
+			names.BindingBeside(deployment, "web", "default"), names.BindingBeside(schema.GroupKind{Group: "example.com", Kind: "Deployment"}, "web", "default"),
+		},
+		"Case":  {"RBAC names may differ by case only.", names.BindingBeside(role, "A", ""), names.BindingBeside(role, "a", "")},
+		"Colon": {"RBAC names have colons, which become points.", names.WorkBeside(role, "a:b", ""), names.WorkBeside(role, "a.b", "")},
+		"Namespaces": {
+			"All namespaces share the execution namespace.",
+			names.WorkBeside(deployment, "web", "a"), names.WorkBeside(deployment, "web", "b"),
+		},
+		"Classic":  {"A name beside the classic one is another one.", names.WorkBeside(deployment, "web", "a"), names.Work("Deployment", "web", "a")},
+		"Unusable": {"What no DNS name can have is left out.", names.BindingBeside(role, "a_b/..-c", ""), names.BindingBeside(role, "a-b/..-c", "")},
+		"Long":     {"Long names are cut, and stay different.", names.BindingBeside(role, strings.Repeat("x", 253), ""), names.BindingBeside(role, strings.Repeat("x", 252), "")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if tc.a == tc.b {
+				t.Errorf("both are %q\nreason they differ: %s", tc.a, tc.reason)
+			}
+			for _, got := range []string{tc.a, tc.b} {
+				if problems := validation.IsDNS1123Subdomain(got); len(problems) > 0 {
+					t.Errorf("%q is no name: %v", got, problems)
+				}
 			}
 		})
 	}

@@ -10,31 +10,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
+	"github.com/karmadactl/karmadactl/pkg/binding"
 )
-
-// clusterIndex is the index of bindings by the clusters they are scheduled to.
-const clusterIndex = "spec.clusters.name"
-
-// specOf returns the spec of a binding of either scope, nil for anything else.
-func specOf(o client.Object) *workv1alpha2.ResourceBindingSpec {
-	switch b := o.(type) {
-	case *workv1alpha2.ResourceBinding:
-		return &b.Spec
-	case *workv1alpha2.ClusterResourceBinding:
-		return &b.Spec
-	default:
-		return nil
-	}
-}
 
 // clustersOf returns the names of the clusters that a binding is scheduled to.
 func clustersOf(o client.Object) []string {
-	spec := specOf(o)
-	if spec == nil {
+	b, ok := o.(binding.Object)
+	if !ok {
 		return nil
 	}
 	var clusters []string
-	for _, target := range spec.Clusters {
+	for _, target := range b.BindingSpec().Clusters {
 		clusters = append(clusters, target.Name)
 	}
 	return clusters
@@ -59,14 +45,14 @@ func (r *Reconciler) leaveBindings(ctx context.Context, cluster string) (bool, e
 	return false, errors.Join(errs...) // the events of the changes bring us back
 }
 
-func (r *Reconciler) bindingsOf(ctx context.Context, cluster string) ([]client.Object, error) {
+func (r *Reconciler) bindingsOf(ctx context.Context, cluster string) ([]binding.Object, error) {
 	namespaced, global := &workv1alpha2.ResourceBindingList{}, &workv1alpha2.ClusterResourceBindingList{}
 	for _, list := range []client.ObjectList{namespaced, global} {
-		if err := r.client.List(ctx, list, client.MatchingFields{clusterIndex: cluster}, client.UnsafeDisableDeepCopy); err != nil {
+		if err := r.client.List(ctx, list, client.MatchingFields{binding.ByCluster: cluster}, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("list bindings of cluster %s: %w", cluster, err)
 		}
 	}
-	var bindings []client.Object
+	var bindings []binding.Object
 	for i := range namespaced.Items {
 		bindings = append(bindings, &namespaced.Items[i])
 	}
@@ -78,12 +64,12 @@ func (r *Reconciler) bindingsOf(ctx context.Context, cluster string) ([]client.O
 
 // unbind writes b without the cluster, unless somebody has written b since: the
 // event of that brings us back.
-func (r *Reconciler) unbind(ctx context.Context, b client.Object, cluster string) error {
-	after, ok := b.DeepCopyObject().(client.Object)
+func (r *Reconciler) unbind(ctx context.Context, b binding.Object, cluster string) error {
+	after, ok := b.DeepCopyObject().(binding.Object)
 	if !ok {
-		return fmt.Errorf("%T is no object", b)
+		return fmt.Errorf("%T is no binding", b)
 	}
-	spec := specOf(after)
+	spec := after.BindingSpec()
 	spec.Clusters = slices.DeleteFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster })
 	err := r.client.Patch(ctx, after, client.MergeFromWithOptions(b, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) {

@@ -17,6 +17,7 @@ import (
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
+	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
 )
 
@@ -102,7 +103,7 @@ func space(labelled bool) *corev1.Namespace {
 	return ns
 }
 
-func binding(name string, clusters ...string) *workv1alpha2.ResourceBinding {
+func newBinding(name string, clusters ...string) *workv1alpha2.ResourceBinding {
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	b.Spec.Clusters = targets(clusters)
 	return b
@@ -139,8 +140,8 @@ func newWorld(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) *
 	inner := fake.NewClientBuilder().WithScheme(scheme).
 		WithObjects(objects...).
 		WithStatusSubresource(&clusterv1alpha1.Cluster{}, &workv1alpha1.Work{}).
-		WithIndex(&workv1alpha2.ResourceBinding{}, clusterIndex, clustersOf).
-		WithIndex(&workv1alpha2.ClusterResourceBinding{}, clusterIndex, clustersOf).
+		WithIndex(&workv1alpha2.ResourceBinding{}, binding.ByCluster, clustersOf).
+		WithIndex(&workv1alpha2.ClusterResourceBinding{}, binding.ByCluster, clustersOf).
 		WithInterceptorFuncs(funcs).
 		Build()
 	w.client = interceptor.NewClient(inner, w.counting())

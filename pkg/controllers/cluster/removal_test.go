@@ -119,7 +119,7 @@ func TestRemove(t *testing.T) {
 		},
 		"Bound": {
 			reason:  "While a binding has the cluster, the scheduler has not moved it yet.",
-			cluster: member(deleted), objects: []client.Object{binding("b", "m1", "m2")}, keep: true, passes: 3,
+			cluster: member(deleted), objects: []client.Object{newBinding("b", "m1", "m2")}, keep: true, passes: 3,
 		},
 		"BoundGlobally": {
 			reason:  "Bindings of both scopes count.",
@@ -127,7 +127,7 @@ func TestRemove(t *testing.T) {
 		},
 		"BoundElsewhere": {
 			reason:  "Bindings of other clusters do not.",
-			cluster: member(deleted), objects: []client.Object{binding("b", "m2")}, keep: true, passes: 1, gone: true,
+			cluster: member(deleted), objects: []client.Object{newBinding("b", "m2")}, keep: true, passes: 1, gone: true,
 		},
 	}
 	for name, tc := range cases {
@@ -220,7 +220,7 @@ func TestOrphanRewritten(t *testing.T) {
 
 func TestUnassign(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, member(deleted),
-		binding("two", "m1", "m2"), binding("one", "m1"), binding("other", "m2"), globalBinding("global", "m1"))
+		newBinding("two", "m1", "m2"), newBinding("one", "m1"), newBinding("other", "m2"), globalBinding("global", "m1"))
 	r := w.reconciler(true)
 	for range 2 {
 		c, _ := read(t, w.client, member())
@@ -230,7 +230,7 @@ func TestUnassign(t *testing.T) {
 	}
 	got := map[string][]string{}
 	for _, name := range []string{"two", "one", "other"} {
-		b, _ := read(t, w.client, binding(name))
+		b, _ := read(t, w.client, newBinding(name))
 		got[name] = clustersOf(b)
 	}
 	b, _ := read(t, w.client, globalBinding("global"))
@@ -252,7 +252,7 @@ func TestUnassignConflict(t *testing.T) {
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			if _, ok := o.(*workv1alpha2.ResourceBinding); ok && !moved {
 				moved = true
-				now := binding("b")
+				now := newBinding("b")
 				if err := c.Get(ctx, client.ObjectKeyFromObject(now), now); err != nil {
 					return err
 				}
@@ -263,14 +263,14 @@ func TestUnassignConflict(t *testing.T) {
 			}
 			return c.Patch(ctx, o, p, opts...)
 		},
-	}, member(deleted), binding("b", "m1", "m2"))
+	}, member(deleted), newBinding("b", "m1", "m2"))
 	r := w.reconciler(true)
 	for _, want := range []string{"m1 m2 m3", "m2 m3"} {
 		c, _ := read(t, w.client, member())
 		if _, err := r.Reconcile(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		b, _ := read(t, w.client, binding("b"))
+		b, _ := read(t, w.client, newBinding("b"))
 		if got := strings.Join(clustersOf(b), " "); got != want {
 			t.Errorf("clusters %q, want %q", got, want)
 		}
@@ -282,7 +282,7 @@ func TestRemoveFails(t *testing.T) {
 		DeleteAllOf: func(context.Context, client.WithWatch, client.Object, ...client.DeleteAllOfOption) error {
 			return errBoom
 		},
-	}, member(deleted), space(true), work("a"), binding("b", "m1"))
+	}, member(deleted), space(true), work("a"), newBinding("b", "m1"))
 	c, _ := read(t, w.client, member())
 	if _, err := w.reconciler(true).Reconcile(t.Context(), c); !errors.Is(err, errBoom) {
 		t.Errorf("got error %v", err)
@@ -291,7 +291,7 @@ func TestRemoveFails(t *testing.T) {
 	if diff := cmp.Diff(want, w.events()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	if b, _ := read(t, w.client, binding("b")); len(b.Spec.Clusters) > 0 {
+	if b, _ := read(t, w.client, newBinding("b")); len(b.Spec.Clusters) > 0 {
 		t.Error("one thing that fails must not hold back the other")
 	}
 }

@@ -23,6 +23,7 @@ import (
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
+	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
 )
 
@@ -83,7 +84,7 @@ func Setup(mgr manager.Manager, o Options) error {
 func indexBindings(mgr manager.Manager) error {
 	var errs []error
 	for _, o := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
-		errs = append(errs, mgr.GetFieldIndexer().IndexField(context.Background(), o, clusterIndex, clustersOf))
+		errs = append(errs, mgr.GetFieldIndexer().IndexField(context.Background(), o, binding.ByCluster, clustersOf))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("index bindings by cluster: %w", err)
