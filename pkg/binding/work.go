@@ -124,18 +124,11 @@ func decoded(m workv1alpha1.Manifest) (map[string]any, error) {
 }
 
 // Manifest returns an object as a Work carries it: with the marks of that Work,
-// the lists of keys that are set from here, and without what a server fills in
-// (spec: behaviour/01 1.5, 02 2.3, 2.9). What differs by kind is not pruned.
+// the lists of keys that are set from here, and of the rest what is Relevant
+// (spec: behaviour/01 1.5, 02 2.3, 2.9).
 func Manifest(w *workv1alpha1.Work, object *unstructured.Unstructured) *unstructured.Unstructured {
-	m := object.DeepCopy()
-	uid := m.GetUID()
-	unstructured.RemoveNestedField(m.Object, "status")
-	for _, field := range []string{
-		"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields",
-		"resourceVersion", "selfLink", "uid", "ownerReferences", "finalizers",
-	} {
-		unstructured.RemoveNestedField(m.Object, "metadata", field)
-	}
+	uid := object.GetUID()
+	m := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(Relevant(object))}
 
 	annotations := added(m.GetAnnotations(), map[string]string{
 		names.WorkNamespaceAnnotation:      w.Namespace,
