@@ -1,0 +1,100 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	policyv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/policy/v1alpha1"
+	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
+)
+
+// A Hook is one admission webhook.
+type Hook struct {
+	// Name is how the API server's configuration, and its refusals, call it.
+	Name string
+	// Path is where it is served.
+	Path    string
+	Handler admission.Handler
+}
+
+// Hooks returns the webhooks that there are (spec: behaviour/08 8.2). Names and
+// paths are the contract's. They keep no state, and read nothing but what they
+// are asked about.
+func Hooks(d Defaults) []Hook {
+	return []Hook{
+		{"propagationpolicy.karmada.io", "/mutate-propagationpolicy", mutating[policyv1alpha1.PropagationPolicy](d.PropagationPolicy)},
+		{"clusterpropagationpolicy.karmada.io", "/mutate-clusterpropagationpolicy", mutating[policyv1alpha1.ClusterPropagationPolicy](d.ClusterPropagationPolicy)},
+		{"overridepolicy.karmada.io", "/mutate-overridepolicy", mutating[policyv1alpha1.OverridePolicy](d.OverridePolicy)},
+		{"resourcebinding.karmada.io", "/mutate-resourcebinding", mutating[metav1.PartialObjectMetadata](d.ResourceBinding)},
+		{"clusterresourcebinding.karmada.io", "/mutate-clusterresourcebinding", mutating[metav1.PartialObjectMetadata](d.ClusterResourceBinding)},
+		{"work.karmada.io", "/mutate-work", mutating[workv1alpha1.Work](d.Work)},
+	}
+}
+
+// mutating makes a handler of a default. Its answer changes what the default
+// changes, and leaves everything else of the object as the user wrote it.
+func mutating[T any, P interface {
+	*T
+	client.Object
+}](apply func(was, now P) error) admission.Handler {
+	return admission.HandlerFunc(func(_ context.Context, req admission.Request) admission.Response {
+		now := P(new(T))
+		if err := json.Unmarshal(req.Object.Raw, now); err != nil {
+			return unreadable("object", err)
+		}
+		var was P
+		if len(req.OldObject.Raw) > 0 {
+			was = P(new(T))
+			if err := json.Unmarshal(req.OldObject.Raw, was); err != nil {
+				return unreadable("object that is replaced", err)
+			}
+		}
+		before, err := content(now)
+		if err != nil {
+			return failed(err)
+		}
+		if err := apply(was, now); err != nil {
+			return admission.Denied(err.Error())
+		}
+		after, err := content(now)
+		if err != nil {
+			return failed(err)
+		}
+		var raw map[string]any
+		if err := json.Unmarshal(req.Object.Raw, &raw); err != nil {
+			return unreadable("object", err)
+		}
+		data, err := json.Marshal(overlaid(raw, before, after))
+		if err != nil {
+			return failed(fmt.Errorf("write the object: %w", err))
+		}
+		return admission.PatchResponseFromRaw(req.Object.Raw, data)
+	})
+}
+
+func unreadable(what string, err error) admission.Response {
+	return admission.Errored(http.StatusBadRequest, fmt.Errorf("read the %s: %w", what, err))
+}
+
+func failed(err error) admission.Response {
+	return admission.Errored(http.StatusInternalServerError, err)
+}
+
+// content is an object as JSON has it.
+func content(o any) (map[string]any, error) {
+	data, err := json.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("write the object: %w", err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, fmt.Errorf("read the object: %w", err)
+	}
+	return m, nil
+}
