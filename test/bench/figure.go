@@ -14,6 +14,7 @@ const (
 	MiB     Unit = "MiB"
 	Cores   Unit = "cores"
 	Ratio   Unit = "x"
+	Count   Unit = ""
 )
 
 const mebi = 1 << 20
@@ -72,6 +73,11 @@ const (
 	agentRSS       = "agent idle RSS, karmada-agent"
 	agentAnonymous = "agent idle anonymous, karmada-agent"
 	agentCPU       = "agent idle CPU, karmada-agent"
+
+	steadyCPU      = "steady CPU"
+	steadyWrites   = "steady writes"
+	overrideCreate = "OverridePolicy created"
+	overrideEdit   = "OverridePolicy edited"
 )
 
 // targets are what the project holds itself to, on two cores.
@@ -92,5 +98,16 @@ func targets() map[string]*Target {
 		agentRSS:         {Limit: 100},
 		agentAnonymous:   {Limit: 40},
 		agentCPU:         {Limit: 0.005},
+
+		"500 Deployments: ready and status back / floor":   {Limit: 2, Goal: 1.3},
+		"2000 Deployments: ready and status back / floor":  {Limit: 2, Goal: 1.3},
+		"500 Deployments: CPU of the control plane":        {Limit: 50},
+		"500 Deployments: writes per object":               {Limit: 21, Goal: 17},
+		"2000 Deployments: writes per object":              {Limit: 21, Goal: 17},
+		steadyCPU:                                          {Limit: 0.1},
+		steadyWrites:                                       {Limit: 0},
+		overrideCreate:                                     {Limit: 10},
+		overrideEdit:                                       {Limit: 10},
+		"from a Deployment to its binding, 10000 policies": {Limit: 10},
 	}
 }

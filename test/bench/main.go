@@ -18,6 +18,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -39,6 +40,8 @@ type options struct {
 	scenarios string
 	bin       string
 	output    string
+	sizes     string
+	members   string
 	json      string
 	compare   string
 	settings  Settings
@@ -52,6 +55,10 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	fs.IntVar(&o.settings.Runs, "runs", 3, "how often what takes a moment is measured")
 	fs.DurationVar(&o.settings.Settle, "settle", 20*time.Second, "how long a process is left alone before its idle state is measured")
 	fs.DurationVar(&o.settings.Idle, "idle", 30*time.Second, "how long the idle state is measured")
+	fs.DurationVar(&o.settings.Steady, "steady", 5*time.Minute, "how long a control plane with work is watched when nothing changes")
+	fs.StringVar(&o.sizes, "sizes", "500", "how many Deployments to propagate; several numbers, separated by commas, one after the other")
+	fs.StringVar(&o.settings.Control, "control", "", "kubeconfig of a control plane to measure instead of a new one, with clusters member1, member2 and member3")
+	fs.StringVar(&o.members, "members", "", "kubeconfigs of those three clusters, separated by commas")
 	fs.StringVar(&o.bin, "bin", "", "directory of karmadactl and karmada; default is $KARMADA_BIN, else _output/bin")
 	fs.StringVar(&o.output, "o", "table", "what to print: table or json")
 	fs.StringVar(&o.json, "json", "", "write the JSON to this file, too")
@@ -59,7 +66,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	if err := o.validate(fs.Args()); err != nil {
+	if err := o.complete(fs.Args()); err != nil {
 		return err
 	}
 	chosen, err := chooseScenarios(o.scenarios)
@@ -81,8 +88,22 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	return errors.Join(err, show(report, before, o, out))
 }
 
-func (o options) validate(rest []string) error {
+func (o *options) complete(rest []string) error {
 	var errs []error
+	for one := range strings.SplitSeq(o.sizes, ",") {
+		n, err := strconv.Atoi(one)
+		if err != nil || n < 1 {
+			errs = append(errs, fmt.Errorf("-sizes=%s: want numbers, separated by commas", o.sizes))
+			break
+		}
+		o.settings.Sizes = append(o.settings.Sizes, n)
+	}
+	if o.members != "" {
+		o.settings.Members = strings.Split(o.members, ",")
+	}
+	if o.settings.Control != "" && len(o.settings.Members) != len(fleetMembers()) || o.settings.Control == "" && o.members != "" {
+		errs = append(errs, fmt.Errorf("-control needs -members with %d kubeconfigs, and the other way round", len(fleetMembers())))
+	}
 	if len(rest) > 0 {
 		errs = append(errs, fmt.Errorf("unexpected argument %q", rest[0]))
 	}
@@ -105,9 +126,15 @@ func measure(ctx context.Context, b rig.Binaries, s Settings, chosen []Scenario,
 	if err != nil {
 		return report, fmt.Errorf("make a directory to work in: %w", err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(base)) }()
+	holder := &fleetHolder{}
+	defer func() {
+		if holder.destroy != nil {
+			err = errors.Join(err, holder.destroy(context.WithoutCancel(ctx)))
+		}
+		err = errors.Join(err, os.RemoveAll(base))
+	}()
 	for _, scenario := range chosen {
-		e := &Env{Binaries: b, Dir: base, Settings: s, log: errOut}
+		e := &Env{Binaries: b, Dir: base, Settings: s, holder: holder, log: errOut}
 		result := Result{Scenario: scenario.Name, LoadBefore: loadAverage()}
 		if wasBusy(result.LoadBefore) {
 			e.Note("the machine was busy before this began: times are longer than on one that is not")

@@ -24,6 +24,10 @@ func scenarios() []Scenario {
 	return []Scenario{
 		{Name: "boot", Short: "from nothing to a ready control plane, and what it costs while it is idle", Run: boot},
 		{Name: "join", Short: "from a member cluster's kubeconfig to a Cluster that is ready, and what an agent costs", Run: join},
+		{Name: "propagate", Short: "from Deployments and a policy to ready replicas on three members with status back", Run: propagate},
+		{Name: "steady", Short: "what is written and used when nothing changes", Run: steady},
+		{Name: "override", Short: "one OverridePolicy, created and edited, over 500 objects on three members", Run: override},
+		{Name: "policies", Short: "a new Deployment beside 1,000, 5,000 and 10,000 policies", Run: policies},
 	}
 }
 
@@ -60,6 +64,13 @@ type Settings struct {
 	// Settle is how long a process is left alone before its idle state is measured, Idle how long that takes.
 	Settle time.Duration `json:"settle"`
 	Idle   time.Duration `json:"idle"`
+	// Steady is how long a control plane with work is watched when nothing changes.
+	Steady time.Duration `json:"steady"`
+	// Sizes are the numbers of Deployments to propagate.
+	Sizes []int `json:"sizes"`
+	// Control is the kubeconfig of a control plane that is there already, Members those of its members.
+	Control string   `json:"-"`
+	Members []string `json:"-"`
 }
 
 // An Env is what a scenario works with.
@@ -69,6 +80,7 @@ type Env struct {
 	Dir string
 	Settings
 
+	holder  *fleetHolder
 	log     io.Writer
 	figures []Figure
 	notes   []string
