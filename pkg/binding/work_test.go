@@ -203,6 +203,26 @@ func TestEnsureWork(t *testing.T) {
 				o.SetGeneration(4)
 			},
 		},
+		"Overrides": {
+			reason: "Override policies that apply no longer are not named any longer.", writes: 1,
+			change: func(w *workv1alpha1.Work, _ *unstructured.Unstructured) {
+				w.Annotations = map[string]string{names.AppliedOverridesAnnotation: "[]", "theirs": "x"}
+			},
+			check: func(w *workv1alpha1.Work) string {
+				if _, ok := w.Annotations[names.AppliedOverridesAnnotation]; ok || w.Annotations["theirs"] != "x" {
+					return "they are, or something else is lost"
+				}
+				return ""
+			},
+		},
+		"NoID": {
+			reason: "A Work of before, without a permanent identity, is no reason to write.",
+			change: func(w *workv1alpha1.Work, o *unstructured.Unstructured) {
+				delete(w.Labels, names.WorkIDLabel)
+				m := Manifest(w, configMap())
+				w.Spec.Workload.Manifests[0].Raw, _ = m.MarshalJSON()
+			},
+		},
 		"NewOwner": {
 			reason: "An owner that was made anew replaces the one before.", writes: 1,
 			want: func(w *workv1alpha1.Work, _ *unstructured.Unstructured) { w.OwnerReferences[0].UID = "anew" },
@@ -252,8 +272,21 @@ func TestEnsureWork(t *testing.T) {
 	}
 }
 
+func TestEnsureWorkIdentity(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{})
+	if _, err := EnsureWork(t.Context(), w.client, wanted(), configMap()); err != nil {
+		t.Fatal(err)
+	}
+	now := w.work(t)
+	id := now.Labels[names.WorkIDLabel]
+	if id == "" || !strings.Contains(string(now.Spec.Workload.Manifests[0].Raw), id) {
+		t.Errorf("a Work and its manifest have a permanent identity from the start, so that no webhook need give them one; it is %q", id)
+	}
+}
+
 func TestEnsureWorkRace(t *testing.T) {
-	raced := 0
+	stale := errors.New("the cache was asked again")
+	raced, asked := 0, 0
 	w := newWorld(t, interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if raced++; raced == 1 { // a cache that did not know
@@ -264,8 +297,25 @@ func TestEnsureWorkRace(t *testing.T) {
 			return c.Create(ctx, o, opts...)
 		},
 	})
-	if _, err := EnsureWork(t.Context(), w.client, wanted(), configMap()); err != nil {
-		t.Errorf("a Work that somebody else has just made is the same Work: %v", err)
+	cached := interceptor.NewClient(w.client, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if asked++; asked > 1 {
+				return stale
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	})
+	if changed, err := EnsureWork(t.Context(), cached, wanted(), configMap(), Live(w.client)); err != nil || changed {
+		t.Errorf("a Work that somebody else has just made is the same Work: changed %v, %v", changed, err)
+	}
+}
+
+func TestEnsureWorkOnlyIf(t *testing.T) {
+	foreign := errors.New("not ours")
+	w := newWorld(t, interceptor.Funcs{}, wanted())
+	changed, err := EnsureWork(t.Context(), w.client, wanted(), configMap(), OnlyIf(func(*workv1alpha1.Work) error { return foreign }))
+	if changed || w.writes != 0 || !errors.Is(err, foreign) {
+		t.Errorf("a Work of others is left alone, and the caller can tell why: changed %v, %d writes, %v", changed, w.writes, err)
 	}
 }
 
@@ -279,7 +329,9 @@ func TestEnsureWorkErrors(t *testing.T) {
 		fail    error
 		is      func(error) bool
 	}{
-		"Deleted":     {"A Work that goes is not brought back; its successor is made when it is gone.", []client.Object{deleted}, nil, func(err error) bool { return strings.Contains(err.Error(), "work karmada-es-m1/c-1 is being deleted") }},
+		"Deleted": {"A Work that goes is not brought back; its successor is made when it is gone.", []client.Object{deleted}, nil, func(err error) bool {
+			return errors.Is(err, ErrWorkDeleted) && strings.Contains(err.Error(), "work karmada-es-m1/c-1 is being deleted")
+		}},
 		"NoNamespace": {"The caller can tell that the namespace is not there yet.", nil, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "karmada-es-m1"), apierrors.IsNotFound},
 		"Refused":     {"Anything else.", nil, boom, func(err error) bool { return errors.Is(err, boom) }},
 	}
