@@ -1,0 +1,150 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
+	"github.com/karmadactl/karmadactl/pkg/binding"
+	"github.com/karmadactl/karmadactl/pkg/names"
+)
+
+const (
+	// unschedulableRetry is when a binding that no cluster has room for is tried
+	// again by itself (spec: behaviour/04 4.11).
+	unschedulableRetry = 5 * time.Minute
+	// maxNote is how long the text of an event may be.
+	maxNote = 1000
+)
+
+// A Reconciler schedules bindings of both scopes. A request without a namespace is
+// a ClusterResourceBinding's.
+type Reconciler struct {
+	client    client.Client
+	live      client.Reader // asked before anything is removed that a cache does not know
+	record    events.EventRecorder
+	scheduler string
+	algorithm algorithm
+	metrics   *instruments
+	now       func() time.Time
+}
+
+var _ reconcile.Reconciler = (*Reconciler)(nil)
+
+// errMoved says that a binding has changed since it was read. It comes again by
+// the event of that change.
+var errMoved = errors.New("the binding has changed in the meantime")
+
+// Reconcile schedules one binding, unless it can stay as it is.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	b := binding.New(request.Namespace)
+	if err := r.client.Get(ctx, request.NamespacedName, b); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !b.GetDeletionTimestamp().IsZero() || !isOurs(b, r.scheduler) {
+		return reconcile.Result{}, nil
+	}
+	if b.BindingSpec().Placement == nil {
+		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("failed to get placement from %s(%s)", resourceOf(b), nameOf(b)))
+	}
+	list := &clusterv1alpha1.ClusterList{}
+	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return reconcile.Result{}, fmt.Errorf("list Clusters: %w", err)
+	}
+
+	begin, clusters := time.Now(), newFleet(list.Items)
+	why := whySchedule(b, r.algorithm.sets, clusters)
+	err := r.schedule(ctx, b, clusters, why)
+	if errors.Is(err, errMoved) || apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return reconcile.Result{}, nil
+	}
+	if why != causeNone {
+		r.metrics.attempted(why, begin, err)
+	}
+	switch {
+	case err == nil || isNoFit(err):
+		return reconcile.Result{}, nil
+	case isUnsupported(err):
+		return reconcile.Result{}, reconcile.TerminalError(err)
+	}
+	r.metrics.came(incomingFailure)
+	if isUnschedulable(err) {
+		return reconcile.Result{RequeueAfter: unschedulableRetry}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+// schedule finds clusters for b when there is a cause, writes them, and notes the
+// outcome. The error is that of the outcome, if it could be written.
+func (r *Reconciler) schedule(ctx context.Context, b binding.Object, clusters fleet, why cause) error {
+	if why == causeNone {
+		_, err := r.writeStatus(ctx, b, outcome{})
+		return err
+	}
+	found, err := r.algorithm.run(b, clusters.all, why == causeFresh)
+	o := outcome{err: err, scheduled: true, term: found.term}
+	if err == nil || isNoFit(err) {
+		placed, refused := r.writeTargets(ctx, b, found.targets, clusters)
+		switch {
+		case refused == nil:
+			o.moved, b = placed != b, placed
+		case isRefusal(refused):
+			o.err = refused
+		default:
+			return refused
+		}
+	}
+	told, err := r.writeStatus(ctx, b, o)
+	if err != nil {
+		return err
+	}
+	if o.moved || told {
+		r.tell(b, found, o.err)
+	}
+	return o.err
+}
+
+// isRefusal reports whether the API server will not have what was written, rather
+// than fail to take it.
+func isRefusal(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || isQuotaExceeded(err)
+}
+
+// tell records events on the binding and on its template.
+func (r *Reconciler) tell(b binding.Object, found result, err error) {
+	ref := b.BindingSpec().Resource
+	template := &corev1.ObjectReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
+	say := func(kind, reason, note string) {
+		for _, about := range []runtime.Object{b, template} {
+			r.record.Eventf(about, nil, kind, reason, "Schedule", "%s", truncate(note))
+		}
+	}
+	for _, failed := range found.failed {
+		say(corev1.EventTypeWarning, names.EventScheduleBindingFailed, termNote(b, failed))
+	}
+	switch {
+	case err == nil:
+		say(corev1.EventTypeNormal, names.EventScheduleBindingSucceed, scheduledNote(b, found.targets))
+	case len(found.failed) == 0 || isRefusal(err):
+		say(corev1.EventTypeWarning, names.EventScheduleBindingFailed, err.Error())
+	}
+}
+
+// truncate cuts a text to what an event can hold.
+func truncate(text string) string {
+	if len(text) <= maxNote {
+		return text
+	}
+	const more = "..."
+	return strings.ToValidUTF8(text[:maxNote-len(more)], "") + more
+}

@@ -1,0 +1,135 @@
+// Package schedule is the third stage of the pipeline: it decides which clusters
+// a binding goes to, and how many replicas each of them gets.
+//
+// One goroutine takes binding after binding off a queue, by priority. decide.go
+// says whether a binding is to be scheduled at all; algorithm.go finds clusters
+// in four steps, each a package of its own:
+//
+//	filter     which clusters may be used
+//	candidate  what is known of them, and in which order they are wanted;
+//	           estimate says how many replicas they have room for
+//	spread     which of them are used
+//	assign     how many replicas each gets
+//
+// All that is pure. The reconciler writes the result, at most once, and what is
+// to say about it in the condition Scheduled, at most once; nothing is written
+// that is there already (spec: behaviour/04).
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
+	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
+	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/filter"
+)
+
+// Name is the controller's name in logs, metrics and events.
+const Name = names.Scheduler
+
+// Delays before a binding that failed is tried again (spec: behaviour/04 4.11).
+const (
+	retryBase = time.Second
+	retryMax  = 10 * time.Second
+)
+
+// Options say how bindings are scheduled.
+type Options struct {
+	// SchedulerName is the name by which bindings ask for this scheduler. Empty:
+	// default-scheduler.
+	SchedulerName string
+	// Enabled says which of Plugins are used. Nil: all.
+	Enabled func(plugin string) bool
+	// KeepEmpty keeps clusters that get none of a workload's replicas.
+	KeepEmpty bool
+	// ByPriority schedules bindings by their priority.
+	ByPriority bool
+	// Models uses resource models of clusters to tell how much room they have.
+	Models bool
+	// Components schedules workloads of several components as one.
+	Components bool
+	// RateLimiter says when a binding that failed is tried again. Nil: after
+	// 1 s, doubling up to 10 s.
+	RateLimiter workqueue.TypedRateLimiter[reconcile.Request]
+	// Registerer takes the metrics. Required.
+	Registerer prometheus.Registerer
+}
+
+func (o Options) complete() (Options, error) {
+	if o.Registerer == nil {
+		return o, errors.New("the registerer of metrics must be set")
+	}
+	if o.SchedulerName == "" {
+		o.SchedulerName = names.DefaultScheduler
+	}
+	if o.Enabled == nil {
+		o.Enabled = func(string) bool { return true }
+	}
+	if o.RateLimiter == nil {
+		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryBase, retryMax)
+	}
+	return o, nil
+}
+
+// Setup adds the stage to a manager, whose cache must have all Clusters and
+// bindings. Nothing is scheduled before it has.
+func Setup(mgr manager.Manager, o Options) error {
+	o, err := o.complete()
+	if err != nil {
+		return err
+	}
+	instruments, err := newInstruments(o.Registerer)
+	if err != nil {
+		return err
+	}
+	r := &Reconciler{
+		client:    mgr.GetClient(),
+		live:      mgr.GetAPIReader(),
+		record:    mgr.GetEventRecorder(Name),
+		scheduler: o.SchedulerName,
+		algorithm: o.algorithm(instruments.step),
+		metrics:   instruments,
+		now:       time.Now,
+	}
+	w := &watcher{reader: mgr.GetClient(), scheduler: o.SchedulerName, log: mgr.GetLogger().WithName(Name), came: instruments.came}
+	err = builder.ControllerManagedBy(mgr).
+		Named(Name).
+		Watches(&workv1alpha2.ResourceBinding{}, w.bindings()).
+		Watches(&workv1alpha2.ClusterResourceBinding{}, w.bindings()).
+		Watches(&clusterv1alpha1.Cluster{}, w.clusters()).
+		WithOptions(controller.Options{
+			// One at a time: each decision sees those before it.
+			MaxConcurrentReconciles: 1,
+			RateLimiter:             o.RateLimiter,
+			UsePriorityQueue:        ptr.To(o.ByPriority),
+		}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("set up %s: %w", Name, err)
+	}
+	return nil
+}
+
+func (o Options) algorithm(steps stepTimer) algorithm {
+	off := func(p filter.Plugin) bool { return !o.Enabled(p.Name) }
+	return algorithm{
+		plugins:   slices.DeleteFunc(filter.Plugins(), off),
+		locality:  o.Enabled(clusterLocality),
+		keepEmpty: o.KeepEmpty,
+		models:    o.Models,
+		sets:      o.Components,
+		steps:     steps,
+	}
+}

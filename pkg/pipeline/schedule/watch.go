@@ -1,0 +1,145 @@
+package schedule
+
+import (
+	"context"
+	"slices"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
+	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
+	"github.com/karmadactl/karmadactl/pkg/binding"
+	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/filter"
+	"github.com/karmadactl/karmadactl/pkg/policy"
+)
+
+// A watcher turns events into requests (spec: behaviour/04 4.2).
+type watcher struct {
+	reader    client.Reader
+	scheduler string
+	log       logr.Logger
+	came      func(event string)
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// bindings enqueues a binding that has come to be ours, or whose spec has
+// changed. Statuses are our own doing, and that of later stages.
+func (w *watcher) bindings() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			if b, ok := e.Object.(binding.Object); ok && isOurs(b, w.scheduler) {
+				w.enqueue(q, b, incomingAdd)
+			}
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			before, okBefore := e.ObjectOld.(binding.Object)
+			after, ok := e.ObjectNew.(binding.Object)
+			switch {
+			case !ok || !okBefore || !isOurs(after, w.scheduler):
+			case !isOurs(before, w.scheduler):
+				w.enqueue(q, after, incomingAdd)
+			case before.GetGeneration() != after.GetGeneration():
+				w.enqueue(q, after, incomingUpdate)
+			}
+		},
+	}
+}
+
+// clusters enqueues the bindings that a change of a Cluster may concern. New
+// Clusters have taints, which go when the cluster is ready.
+func (w *watcher) clusters() handler.EventHandler {
+	return handler.Funcs{
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			before, okBefore := e.ObjectOld.(*clusterv1alpha1.Cluster)
+			after, ok := e.ObjectNew.(*clusterv1alpha1.Cluster)
+			if !ok || !okBefore {
+				return
+			}
+			if concerned := concernedBy(before, after); concerned != nil {
+				w.reconsider(ctx, q, concerned)
+			}
+		},
+	}
+}
+
+// reconsider enqueues the bindings of ours that are concerned.
+func (w *watcher) reconsider(ctx context.Context, q queue, concerned func(binding.Object) bool) {
+	consider := func(b binding.Object) {
+		if b.BindingSpec().Placement != nil && isOurs(b, w.scheduler) && concerned(b) {
+			w.enqueue(q, b, incomingCluster)
+		}
+	}
+	namespaced, global := &workv1alpha2.ResourceBindingList{}, &workv1alpha2.ClusterResourceBindingList{}
+	for _, list := range []client.ObjectList{namespaced, global} {
+		if err := w.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			w.log.Error(err, "Could not list the bindings that a change of a cluster may concern")
+		}
+	}
+	for i := range namespaced.Items {
+		consider(&namespaced.Items[i])
+	}
+	for i := range global.Items {
+		consider(&global.Items[i])
+	}
+}
+
+func (w *watcher) enqueue(q queue, b binding.Object, event string) {
+	w.came(event)
+	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}
+	p, ok := q.(priorityqueue.PriorityQueue[reconcile.Request])
+	if !ok {
+		q.Add(request)
+		return
+	}
+	priority := 0
+	if s := b.BindingSpec().SchedulePriority; s != nil {
+		priority = int(s.Priority)
+	}
+	p.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(priority)}, request)
+}
+
+// concernedBy returns which bindings a change of a Cluster concerns, nil for
+// none. Those are bindings that may want to enter or leave it.
+func concernedBy(before, after *clusterv1alpha1.Cluster) func(binding.Object) bool {
+	switch {
+	case before.DeletionTimestamp.IsZero() && !after.DeletionTimestamp.IsZero():
+		return func(b binding.Object) bool { return isIn(b, after) || mayUse(b, after) }
+	case before.Generation != after.Generation || !equality.Semantic.DeepEqual(before.Labels, after.Labels):
+		return func(b binding.Object) bool { return mayUse(b, before) || mayUse(b, after) }
+	case !after.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements):
+		return nil
+	default:
+		// A kind that the cluster has only now: a CustomResourceDefinition has
+		// arrived there, say.
+		return func(b binding.Object) bool {
+			ref := b.BindingSpec().Resource
+			return !filter.Serves(before, ref) && filter.Serves(after, ref) && mayUse(b, after)
+		}
+	}
+}
+
+func isIn(b binding.Object, c *clusterv1alpha1.Cluster) bool {
+	return slices.ContainsFunc(b.BindingSpec().Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == c.Name })
+}
+
+// mayUse reports whether the affinity of a binding matches a cluster: that of
+// the term in use, or any term for a binding that has not been scheduled as it
+// is now.
+func mayUse(b binding.Object, c *clusterv1alpha1.Cluster) bool {
+	p := b.BindingSpec().Placement
+	if len(p.ClusterAffinities) > 0 {
+		i := indexOfTerm(p, b.BindingStatus().SchedulerObservedAffinityName)
+		return i < 0 || !isObserved(b) || inTerm(&p.ClusterAffinities[i], c)
+	}
+	ok, err := policy.MatchesCluster(p.ClusterAffinity, c)
+	return ok || err != nil
+}
