@@ -57,6 +57,7 @@ const (
 	PortKarmadaControllerManagerHealth  = "karmadaControllerManagerHealth"
 	PortKarmadaControllerManagerMetrics = "karmadaControllerManagerMetrics"
 	PortKarmadaAggregatedAPIServer      = "karmadaAggregatedAPIServer"
+	PortKarmadaWebhook                  = "karmadaWebhook"
 	PortNodes                           = "nodes"
 )
 
@@ -122,7 +123,7 @@ func (c Config) PortNames() []string {
 	if c.Kind == KindMember {
 		return append(common, PortKubeScheduler, PortNodes)
 	}
-	return append(common, PortKarmadaAggregatedAPIServer, PortKarmadaControllerManagerHealth, PortKarmadaControllerManagerMetrics)
+	return append(common, PortKarmadaAggregatedAPIServer, PortKarmadaControllerManagerHealth, PortKarmadaControllerManagerMetrics, PortKarmadaWebhook)
 }
 
 // Validate reports everything that is wrong with c at once.

@@ -21,6 +21,7 @@ const (
 	KubeScheduler              = "kube-scheduler"
 	KarmadaAggregatedAPIServer = names.AggregatedAPIServer
 	KarmadaControllerManager   = names.ControllerManager
+	KarmadaWebhook             = names.Webhook
 	Nodes                      = "nodes"
 )
 
@@ -47,6 +48,8 @@ func ControlPlane(cfg Config, l Layout) Plane {
 	api := apiServer(cfg, l, []string{
 		"--disable-admission-plugins=StorageObjectInUseProtection,ServiceAccount",
 	})
+	// From its first moment it has to ask the webhook, which needs nothing: so no user's request ever finds it missing.
+	api.After = append(api.After, KarmadaWebhook)
 	kcmComponent := kubeControllerManager(cfg, l, kcm, []string{
 		"--controllers=" + controlPlaneControllers,
 		"--cluster-name=" + names.APIServer,
@@ -55,6 +58,7 @@ func ControlPlane(cfg Config, l Layout) Plane {
 	metrics := Endpoint{Name: "metrics", Host: loopback, Port: cfg.Ports[PortKarmadaControllerManagerMetrics]}
 	p.Components = []Component{
 		etcd(cfg, l),
+		webhook(cfg, l),
 		api,
 		kcmComponent,
 		aggregatedAPIServer(cfg, l, aggregated),
@@ -200,6 +204,28 @@ func aggregatedAPIServer(cfg Config, l Layout, kubeconfig string) Component {
 	}
 }
 
+// webhook describes the server that kube-apiserver asks when users write policies, bindings and Works. It is part of a
+// process whose metrics are served already, and where it listens it answers for its health.
+func webhook(cfg Config, l Layout) Component {
+	secure := Endpoint{Name: "secure", Host: loopback, Port: cfg.Ports[PortKarmadaWebhook]}
+	return Component{
+		Name: KarmadaWebhook,
+		Role: KarmadaWebhook,
+		Args: []string{
+			"--bind-address=" + loopback,
+			"--secure-port=" + strconv.Itoa(secure.Port),
+			"--cert-dir=" + l.PKI,
+			"--tls-cert-file-name=" + webhookServing + ".crt",
+			"--tls-private-key-file-name=" + webhookServing + ".key",
+			"--tls-min-version=1.3",
+			"--health-probe-bind-address=0",
+			"--metrics-bind-address=0",
+		},
+		Listen: []Endpoint{secure},
+		Health: HealthCheck{URL: "https://" + secure.Address() + "/readyz/", CAFile: l.pki("ca.crt")},
+	}
+}
+
 func kubeControllerManager(cfg Config, l Layout, kubeconfig string, extra []string) Component {
 	secure := Endpoint{Name: "secure", Host: loopback, Port: cfg.Ports[PortKubeControllerManager]}
 	return Component{
@@ -280,11 +306,14 @@ func controlPlaneCertificates(cfg Config) []certs.Spec {
 	}
 	api := serving(aggregatedServing, KarmadaAggregatedAPIServer, cfg)
 	api.DNSNames = append(api.DNSNames, KarmadaAggregatedAPIServer+"."+names.SystemNamespace+".svc")
+	hooks := serving(webhookServing, KarmadaWebhook, cfg)
+	hooks.DNSNames = append(hooks.DNSNames, KarmadaWebhook+"."+names.SystemNamespace+".svc")
 	return []certs.Spec{
 		client(KarmadaControllerManager, "ca", "system:karmada:controller-manager", componentGroup),
 		client(KarmadaAggregatedAPIServer, "ca", "system:karmada:aggregated-apiserver", componentGroup),
 		client(aggregatedEtcdClient, "etcd-ca", "karmada-aggregated-apiserver-etcd-client"),
 		api,
+		hooks,
 	}
 }
 
@@ -292,6 +321,7 @@ func controlPlaneCertificates(cfg Config) []certs.Spec {
 const (
 	aggregatedServing    = KarmadaAggregatedAPIServer + "-server"
 	aggregatedEtcdClient = KarmadaAggregatedAPIServer + "-etcd-client"
+	webhookServing       = KarmadaWebhook + "-server"
 )
 
 // AdminCertificate is the name of the certificate of system:admin in group system:masters.

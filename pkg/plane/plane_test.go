@@ -40,7 +40,8 @@ func eachPlane(t *testing.T, check func(t *testing.T, p Plane)) {
 	}
 }
 
-// flagsOf splits the arguments of a component into names and values.
+// flagsOf splits the arguments of a component into names and values. Files that are given by their name in a directory
+// are under the names that others give them by path.
 func flagsOf(t *testing.T, c Component) map[string]string {
 	t.Helper()
 	flags := map[string]string{}
@@ -53,6 +54,10 @@ func flagsOf(t *testing.T, c Component) map[string]string {
 			t.Errorf("component %s: --%s is there twice, the first one has no effect", c.Name, name)
 		}
 		flags[name] = value
+	}
+	if dir, ok := flags["cert-dir"]; ok {
+		flags["tls-cert-file"] = filepath.Join(dir, flags["tls-cert-file-name"])
+		flags["tls-private-key-file"] = filepath.Join(dir, flags["tls-private-key-file-name"])
 	}
 	return flags
 }
@@ -411,6 +416,7 @@ func TestSecureDefaults(t *testing.T) {
 			"tls-min-version": "VersionTLS13", "bind-address": loopback, "profiling": "false",
 			"requestheader-allowed-names": "front-proxy-client",
 		},
+		KarmadaWebhook:           {"tls-min-version": "1.3", "bind-address": loopback},
 		KarmadaControllerManager: {"leader-elect": "false"},
 	}
 	// Anonymous access is given by path in the authentication configuration, which excludes these.
@@ -491,6 +497,26 @@ func TestControllersOfTheControlPlane(t *testing.T) {
 	api, _ := p.Component(KubeAPIServer)
 	if got, want := flagsOf(t, api)["disable-admission-plugins"], "StorageObjectInUseProtection,ServiceAccount"; got != want {
 		t.Errorf("--disable-admission-plugins=%s, want %s (spec: cli/init.md 7.4)", got, want)
+	}
+}
+
+// Whoever writes while the API server starts or stops is answered, and not told that nobody answers.
+func TestWebhookIsThereWhileTheAPIServerIs(t *testing.T) {
+	p := planes(t)["ControlPlane"]
+	hook, ok := p.Component(KarmadaWebhook)
+	if !ok {
+		t.Fatal("there is no webhook")
+	}
+	if len(hook.After) > 0 {
+		t.Errorf("it comes after %v: what the API server waits for must not wait for others", hook.After)
+	}
+	api, _ := p.Component(KubeAPIServer)
+	if !slices.Contains(api.After, KarmadaWebhook) {
+		t.Errorf("the API server comes after %v: it would be there before its webhook", api.After)
+	}
+	i := slices.IndexFunc(p.Certificates, func(s certs.Spec) bool { return s.Name == "karmada-webhook-server" })
+	if i < 0 || !slices.Contains(p.Certificates[i].DNSNames, "karmada-webhook.karmada-system.svc") {
+		t.Error("its certificate has not the name of its Service, by which existing configurations call it")
 	}
 }
 

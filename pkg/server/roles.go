@@ -18,6 +18,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/server/kube"
 	planerole "github.com/karmadactl/karmadactl/pkg/server/plane"
 	"github.com/karmadactl/karmadactl/pkg/server/role"
+	"github.com/karmadactl/karmadactl/pkg/server/webhook"
 	"github.com/karmadactl/karmadactl/pkg/util/version"
 )
 
@@ -43,6 +44,7 @@ func roles() []roleEntry {
 		}},
 		{plane.KarmadaControllerManager, "Run the controllers of Karmada", controllermanager.New},
 		{names.AggregatedAPIServer, "Serve the API of clusters", aggregatedapiserver.New},
+		{names.Webhook, "Serve the admission webhooks of the control plane", webhook.New},
 		{names.Agent, "Run the agent of a member cluster in pull mode", agent.New},
 		{plane.Etcd, "Run etcd, with its own flags", upstream(kube.NewEtcdCommand)},
 		{plane.KubeAPIServer, "Run kube-apiserver, with its own flags", upstream(kube.NewAPIServerCommand)},
@@ -58,6 +60,7 @@ func controlPlaneRunners() map[string]local.Runner {
 		plane.KubeControllerManager:      kube.RunControllerManager,
 		plane.KarmadaAggregatedAPIServer: aggregatedapiserver.Run,
 		plane.KarmadaControllerManager:   runControllerManager,
+		plane.KarmadaWebhook:             webhook.Run,
 	}
 }
 
