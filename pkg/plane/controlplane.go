@@ -226,6 +226,11 @@ func webhook(cfg Config, l Layout) Component {
 	}
 }
 
+// WebhookServer is the URL at which the API server of a control plane reaches its webhook.
+func (p Plane) WebhookServer() string {
+	return "https://" + net.JoinHostPort(loopback, strconv.Itoa(p.Config.Ports[PortKarmadaWebhook]))
+}
+
 func kubeControllerManager(cfg Config, l Layout, kubeconfig string, extra []string) Component {
 	secure := Endpoint{Name: "secure", Host: loopback, Port: cfg.Ports[PortKubeControllerManager]}
 	return Component{

@@ -510,6 +510,9 @@ func TestWebhookIsThereWhileTheAPIServerIs(t *testing.T) {
 	if len(hook.After) > 0 {
 		t.Errorf("it comes after %v: what the API server waits for must not wait for others", hook.After)
 	}
+	if want := "https://" + hook.Listen[0].Address(); p.WebhookServer() != want {
+		t.Errorf("the API server would ask %s, and it listens on %s", p.WebhookServer(), want)
+	}
 	api, _ := p.Component(KubeAPIServer)
 	if !slices.Contains(api.After, KarmadaWebhook) {
 		t.Errorf("the API server comes after %v: it would be there before its webhook", api.After)

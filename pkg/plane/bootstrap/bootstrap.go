@@ -123,7 +123,8 @@ func resourceOf(u *unstructured.Unstructured) (schema.GroupVersionResource, erro
 		"Role": "roles", "RoleBinding": "rolebindings",
 		"CustomResourceDefinition":  "customresourcedefinitions",
 		"ValidatingAdmissionPolicy": "validatingadmissionpolicies", "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
-		"Service": "services", "APIService": "apiservices",
+		"MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
+		"Service":                      "services", "APIService": "apiservices",
 	}[gvk.Kind]
 	if !ok {
 		return schema.GroupVersionResource{}, fmt.Errorf("kind %s is not one of the bootstrap objects", gvk.Kind)

@@ -223,6 +223,10 @@ func (i *Installation) do(ctx context.Context, run *stepper) {
 		}
 		return detail, changed, bootstrap.WaitEstablished(ctx, client, definitions)
 	})
+	run.step("webhooks", func() (string, bool, error) {
+		objects, err := webhooks(i.Plane)
+		return applyObjects(ctx, client, err, objects...)
+	})
 	run.step("cluster-info", func() (string, bool, error) {
 		info, err := clusterInfo(i.Plane)
 		if err != nil {
@@ -262,8 +266,8 @@ func Start(ctx context.Context, r Request, reporter Reporter) (started bool, err
 	return started, run.err
 }
 
-// ServeClusters leads the API server of a control plane that runs to the server of Clusters, whose port may have moved
-// since it ran last, and returns when Clusters are served.
+// ServeClusters leads the API server of a control plane that runs to the servers beside it, those of Clusters and of
+// webhooks, whose ports may have moved since it ran last, and returns when Clusters are served.
 func ServeClusters(ctx context.Context, p plane.Plane, timeout time.Duration) error {
 	ctx, cancel := withTimeout(ctx, timeout)
 	defer cancel()
@@ -280,9 +284,11 @@ func ServeClusters(ctx context.Context, p plane.Plane, timeout time.Duration) er
 	if err != nil {
 		return fmt.Errorf("make a client for the API server: %w", err)
 	}
-	objects, err := aggregatedAPI(p)
-	if _, _, err := applyObjects(ctx, client, err, objects...); err != nil {
-		return err
+	for _, server := range []func(plane.Plane) ([]*unstructured.Unstructured, error){aggregatedAPI, webhooks} {
+		objects, err := server(p)
+		if _, _, err := applyObjects(ctx, client, err, objects...); err != nil {
+			return err
+		}
 	}
 	return bootstrap.WaitAvailable(ctx, client, nil)
 }
@@ -408,12 +414,30 @@ func LockCommands(l plane.Layout) (*pidlock.Lock, error) {
 
 // aggregatedAPI leads the API server to the server of Clusters. Its port may have moved since it was last started.
 func aggregatedAPI(p plane.Plane) ([]*unstructured.Unstructured, error) {
+	bundle, err := caBundle(p)
+	if err != nil {
+		return nil, err
+	}
+	return bootstrap.AggregatedAPI(p.Config.Ports[plane.PortKarmadaAggregatedAPIServer], bundle), nil
+}
+
+// webhooks leads the API server to the server of webhooks, whose port may have moved as well.
+func webhooks(p plane.Plane) ([]*unstructured.Unstructured, error) {
+	bundle, err := caBundle(p)
+	if err != nil {
+		return nil, err
+	}
+	return bootstrap.Webhooks(p.WebhookServer(), bundle)
+}
+
+// caBundle reads the certificate of the authority that has signed what components serve with.
+func caBundle(p plane.Plane) ([]byte, error) {
 	ca, _, _ := p.Layout.AdminFiles()
 	bundle, err := os.ReadFile(ca)
 	if err != nil {
 		return nil, fmt.Errorf("read the certificate authority: %w", err)
 	}
-	return bootstrap.AggregatedAPI(p.Config.Ports[plane.PortKarmadaAggregatedAPIServer], bundle), nil
+	return bundle, nil
 }
 
 // applyObjects applies what a function of package bootstrap returned.

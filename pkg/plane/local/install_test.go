@@ -239,7 +239,7 @@ func TestPreview(t *testing.T) {
 	if diff := cmp.Diff([]string{"etcd", "karmada-webhook", "kube-apiserver", "kube-controller-manager", "karmada-aggregated-apiserver", "karmada-controller-manager"}, components); diff != "" {
 		t.Errorf("components differ (-want +got):\n%s", diff)
 	}
-	for _, object := range []string{"Namespace karmada-system", "Namespace karmada-cluster", "ClusterRole karmada-view", "ConfigMap kube-public/cluster-info", "APIService v1alpha1.cluster.karmada.io"} {
+	for _, object := range []string{"Namespace karmada-system", "Namespace karmada-cluster", "ClusterRole karmada-view", "ConfigMap kube-public/cluster-info", "APIService v1alpha1.cluster.karmada.io", "MutatingWebhookConfiguration mutating-config"} {
 		if !slices.Contains(preview.Objects, object) {
 			t.Errorf("%s is not among the objects", object)
 		}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/karmadactl/karmadactl/pkg/plane"
@@ -52,7 +53,11 @@ func (i *Installation) Preview() (Preview, error) {
 		return Preview{}, err
 	}
 	api := bootstrap.AggregatedAPI(i.Plane.Config.Ports[plane.PortKarmadaAggregatedAPIServer], nil)
-	for _, o := range append(sets, api...) {
+	hooks, err := bootstrap.Webhooks(i.Plane.WebhookServer(), nil)
+	if err != nil {
+		return Preview{}, err
+	}
+	for _, o := range slices.Concat(sets, api, hooks) {
 		name := o.GetName()
 		if ns := o.GetNamespace(); ns != "" {
 			name = ns + "/" + name
