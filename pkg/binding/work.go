@@ -56,8 +56,8 @@ func OnlyIf(check func(*workv1alpha1.Work) error) EnsureOption {
 // What others have put on the Work stays: labels and annotations are added,
 // owners and finalizers too, while the spec becomes what is wanted, and so does
 // what the annotations say about overrides. A new Work has its permanent identity
-// from the start. A Work that is being deleted is ErrWorkDeleted; one of a
-// namespace that is not there is NotFound.
+// from the start. A Work that is being deleted is ErrWorkDeleted, an object that is
+// too large for one a *TooLargeError, and a namespace that is not there NotFound.
 func EnsureWork(
 	ctx context.Context, c client.Client, want *workv1alpha1.Work, object *unstructured.Unstructured, opts ...EnsureOption,
 ) (changed bool, err error) {
@@ -116,6 +116,10 @@ func (e *ensurer) ensure(
 	return true, e.client.Update(ctx, next)
 }
 
+// roomForMarks is how many bytes a manifest may be larger than the object that it
+// is made of, which CheckSize has let through.
+const roomForMarks = 16 << 10
+
 // replaced are the annotations that are removed when they are not wanted.
 func replaced() []string {
 	return []string{names.AppliedOverridesAnnotation, names.AppliedClusterOverridesAnnotation}
@@ -144,6 +148,9 @@ func merge(w, want *workv1alpha1.Work, object *unstructured.Unstructured) error 
 	raw, err := rawManifest(w, object)
 	if err != nil {
 		return err
+	}
+	if limit := MaxManifest + roomForMarks; len(raw) > limit {
+		return &TooLargeError{Size: len(raw), Limit: limit}
 	}
 	w.Spec = *want.Spec.DeepCopy()
 	w.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: raw}}}
