@@ -26,6 +26,7 @@ import (
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/template"
 )
 
 // Name is the controller's name in logs, metrics and events
@@ -38,10 +39,6 @@ type Options struct {
 	// they depend on. Required.
 	Templates   Templates
 	Interpreter Interpreter
-	// Subscribe calls a function with each change of an object that Templates
-	// follow: old is nil for one that has appeared, new for one that has gone. It
-	// returns how to end that. Required.
-	Subscribe func(func(old, new *unstructured.Unstructured)) (unsubscribe func())
 	// Exempt says which kinds are never propagated. Nil: none.
 	Exempt func(schema.GroupVersionKind) bool
 	// ReleaseOnly is for when the gate PropagateDeps is off: nothing is sent along
@@ -56,8 +53,8 @@ type Options struct {
 }
 
 func (o Options) complete() (Options, error) {
-	if o.Templates == nil || o.Interpreter == nil || o.Subscribe == nil {
-		return o, errors.New("templates, their changes and the interpreter must be set")
+	if o.Templates == nil || o.Interpreter == nil {
+		return o, errors.New("templates and interpreter must be set")
 	}
 	if o.Exempt == nil {
 		o.Exempt = func(schema.GroupVersionKind) bool { return false }
@@ -91,8 +88,8 @@ func Setup(mgr manager.Manager, o Options) error {
 		For(&workv1alpha2.ResourceBinding{}, builder.WithPredicates(sends())).
 		Watches(&workv1alpha2.ResourceBinding{}, handler.EnqueueRequestsFromMapFunc(referrers), builder.WithPredicates(r.gone())).
 		WatchesRawSource(source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			context.AfterFunc(ctx, o.Subscribe(func(old, current *unstructured.Unstructured) {
-				for _, request := range r.concerned(ctx, old, current) {
+			context.AfterFunc(ctx, o.Templates.Subscribe(func(e template.Event) {
+				for _, request := range r.concerned(ctx, e.Old, e.New) {
 					q.Add(request)
 				}
 			}))
