@@ -9,11 +9,10 @@ import (
 
 // pointerTo returns the JSON pointer (RFC 6901) to nested fields.
 func pointerTo(fields ...string) string {
-	escape := strings.NewReplacer("~", "~0", "/", "~1")
 	var b strings.Builder
 	for _, f := range fields {
 		b.WriteByte('/')
-		b.WriteString(escape.Replace(f))
+		b.WriteString(strings.ReplaceAll(strings.ReplaceAll(f, "~", "~0"), "/", "~1"))
 	}
 	return b.String()
 }
@@ -29,11 +28,10 @@ func stringAt(in map[string]any, pointer string) (stringField, error) {
 	if !strings.HasPrefix(pointer, "/") {
 		return stringField{}, errNoPointer()
 	}
-	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	var at any = in
 	var set func(string)
 	for part := range strings.SplitSeq(pointer[1:], "/") {
-		name := unescape.Replace(part)
+		name := strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
 		switch parent := at.(type) {
 		case map[string]any:
 			v, ok := parent[name]
