@@ -368,16 +368,22 @@ func decode(data []byte) ([]*unstructured.Unstructured, error) {
 	d := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
 	var objects []*unstructured.Unstructured
 	for {
-		u := &unstructured.Unstructured{}
-		err := d.Decode(&u.Object)
+		// By way of the raw form, so that whole numbers are such as the API server's, not floating-point ones.
+		var raw runtime.RawExtension
+		err := d.Decode(&raw)
 		if errors.Is(err, io.EOF) {
 			return objects, nil
+		}
+		if err == nil && len(raw.Raw) == 0 {
+			continue // nothing but remarks
+		}
+		u := &unstructured.Unstructured{}
+		if err == nil {
+			err = u.UnmarshalJSON(raw.Raw)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("decode the built-in objects: %w", err)
 		}
-		if len(u.Object) > 0 {
-			objects = append(objects, u)
-		}
+		objects = append(objects, u)
 	}
 }

@@ -73,6 +73,21 @@ func TestObjects(t *testing.T) {
 	}
 }
 
+// What is applied is compared with what the API server answers, in the form that JSON gives it.
+func TestObjectsAreAsAnswersAre(t *testing.T) {
+	hooks, err := Webhooks("https://127.0.0.1:32450", []byte("the authority"))
+	for _, u := range slices.Concat(all(t), AggregatedAPI(32450, []byte("the authority")), must(t, hooks, err)) {
+		data, err := u.MarshalJSON()
+		var answer unstructured.Unstructured
+		if err := answer.UnmarshalJSON(must(t, data, err)); err != nil {
+			t.Fatal(err)
+		}
+		if !holds(answer.Object, u.Object) {
+			t.Errorf("%s %s would be updated each time: %s", u.GetKind(), id(u), cmp.Diff(answer.Object, u.Object))
+		}
+	}
+}
+
 func TestNamespaces(t *testing.T) {
 	objects, err := Namespaces()
 	got := map[string]map[string]string{}
