@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,24 +22,53 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/names"
 )
 
+// crds are the objects by which kinds come and go.
+var crds = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+
+// soon is how long the first list of a kind may take before nobody waits for it
+// any more.
+const soon = 10 * time.Second
+
 // An informer follows the objects of one kind that we manage on one member.
 type informer struct {
 	cache.SharedIndexInformer
+	stop    context.CancelFunc
+	started time.Time
+	// troubled says that something went wrong.
+	troubled atomic.Bool
 	// unserved says that the member did not know the kind when it was asked last.
 	unserved atomic.Bool
 	// before is what an earlier connection knew, until this one knows more.
 	before []*unstructured.Unstructured
 }
 
-// Watch starts to follow the objects of a kind that we manage; it returns at
-// once, and does nothing when they are followed already. What goes wrong is
-// tried again, with pauses, for as long as this connection lasts.
-func (m *Member) Watch(gvr schema.GroupVersionResource) error {
-	return m.watch(gvr, nil)
+// Watch says which kinds a Work of this cluster, given by its name, needs. The
+// objects of these that we manage are followed for as long as some Work needs
+// them: what this Work needed before and does not now may stop. It returns at
+// once. What goes wrong is tried again, with pauses, for as long as this
+// connection lasts: one kind that cannot be followed is no matter to others. The
+// error is ErrStopped.
+func (m *Member) Watch(work string, kinds ...schema.GroupVersionResource) error {
+	m.needs.mu.Lock()
+	defer m.needs.mu.Unlock()
+	if m.ctx.Err() != nil || m.needs.member != m {
+		return fmt.Errorf("watch cluster %s: %w", m.name, ErrStopped)
+	}
+	if slices.Equal(m.needs.works[work], kinds) {
+		return nil
+	}
+	for _, gvr := range kinds {
+		if err := m.follow(gvr, nil); err != nil {
+			return err
+		}
+	}
+	m.needs.set(work, slices.Clone(kinds))
+	return nil
 }
 
-// watch is Watch for a kind of which before was known on an earlier connection.
-func (m *Member) watch(gvr schema.GroupVersionResource, before []*unstructured.Unstructured) error {
+// follow starts an informer, unless there is one. before is what was known on an
+// earlier connection.
+func (m *Member) follow(gvr schema.GroupVersionResource, before []*unstructured.Unstructured) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ctx.Err() != nil {
@@ -46,26 +77,55 @@ func (m *Member) watch(gvr schema.GroupVersionResource, before []*unstructured.U
 	if _, ok := m.informers[gvr]; ok {
 		return nil
 	}
-	i := &informer{before: before}
+	i := &informer{before: before, started: time.Now()}
 	i.SharedIndexInformer = cache.NewSharedIndexInformerWithOptions(
 		cache.ToListWatcherWithWatchListSemantics(m.listWatch(gvr, i), m.dynamic),
 		&unstructured.Unstructured{},
 		cache.SharedIndexInformerOptions{ObjectDescription: gvr.String()},
 	)
+	ctx, stop := context.WithCancel(m.ctx)
+	i.stop = stop
 	err := errors.Join(
 		i.SetTransform(stripManagedFields),
 		i.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) { m.watchFailed(ctx, gvr, i, err) }),
 	)
-	registration, handlerErr := i.AddEventHandler(m.handler(gvr))
+	registration, handlerErr := i.AddEventHandler(m.handler(ctx, gvr))
 	if err := errors.Join(err, handlerErr); err != nil {
+		stop()
 		return fmt.Errorf("watch %s on cluster %s: %w", gvr.GroupResource(), m.name, err)
 	}
 	m.informers[gvr] = i
-	go i.RunWithContext(m.ctx)
+	go i.RunWithContext(ctx)
 	if len(before) > 0 {
-		go m.publishVanished(gvr, i, registration)
+		go m.publishVanished(ctx, gvr, i, registration)
 	}
 	return nil
+}
+
+// unwatch ends an informer: it tells nothing any more, also not that what it
+// knew has gone.
+func (m *Member) unwatch(gvr schema.GroupVersionResource) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if i, ok := m.informers[gvr]; ok {
+		i.stop()
+		delete(m.informers, gvr)
+	}
+}
+
+// informer returns the informer of a kind, nil when it is not followed.
+func (m *Member) informer(gvr schema.GroupVersionResource) *informer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.informers[gvr]
+}
+
+// Starting reports whether all that we manage of a kind will be known soon: it
+// has been followed for some seconds at most, and nothing went wrong. Who has time
+// can wait for that instead of asking for each object.
+func (m *Member) Starting(gvr schema.GroupVersionResource) bool {
+	i := m.informer(gvr)
+	return i != nil && !i.HasSynced() && !i.troubled.Load() && time.Since(i.started) < soon
 }
 
 // Cached returns an object that we manage from what is followed. known is false
@@ -73,9 +133,7 @@ func (m *Member) watch(gvr schema.GroupVersionResource, before []*unstructured.U
 // not there, or lacks our mark. What is known may be late, or older than what
 // was written last. The object is shared: do not change it.
 func (m *Member) Cached(gvr schema.GroupVersionResource, namespace, name string) (obj *unstructured.Unstructured, known bool) {
-	m.mu.Lock()
-	i := m.informers[gvr]
-	m.mu.Unlock()
+	i := m.informer(gvr)
 	if i == nil || !i.HasSynced() || i.unserved.Load() {
 		return nil, false
 	}
@@ -129,9 +187,9 @@ func stripManagedFields(in any) (any, error) {
 	return in, nil
 }
 
-func (m *Member) handler(gvr schema.GroupVersionResource) cache.ResourceEventHandler {
+func (m *Member) handler(ctx context.Context, gvr schema.GroupVersionResource) cache.ResourceEventHandler {
 	publish := func(old, current any) {
-		if m.ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return // what an abandoned connection still says is of no interest
 		}
 		e := Event{Cluster: m.name, GVR: gvr}
@@ -142,6 +200,9 @@ func (m *Member) handler(gvr schema.GroupVersionResource) cache.ResourceEventHan
 		case e.Old != nil && e.New != nil && e.Old.GetResourceVersion() == e.New.GetResourceVersion():
 			// Seen once more, by another list.
 		default:
+			if gvr.GroupResource() == crds {
+				m.mapper.expire() // there may be a kind more
+			}
 			m.publish(e)
 		}
 	}
@@ -161,19 +222,9 @@ func (m *Member) handler(gvr schema.GroupVersionResource) cache.ResourceEventHan
 // moment. Whatever is wrong, the informer tries again and keeps what it knows.
 func (m *Member) watchFailed(ctx context.Context, gvr schema.GroupVersionResource, i *informer, err error) {
 	klog.FromContext(ctx).V(4).Info("Watch of a member cluster ended", "cluster", m.name, "resource", gvr.String(), "err", err)
+	i.troubled.Store(true)
 	if (apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)) && i.unserved.CompareAndSwap(false, true) {
 		m.mapper.Reset()
-	}
-}
-
-// takeOver follows what another connection to the same cluster followed, and
-// ends that.
-func (m *Member) takeOver(old *Member) {
-	old.stop()
-	for gvr, before := range old.leave() {
-		if err := m.watch(gvr, before); err != nil {
-			return // this connection has ended as well
-		}
 	}
 }
 
@@ -196,9 +247,9 @@ func (m *Member) leave() map[schema.GroupVersionResource][]*unstructured.Unstruc
 
 // publishVanished tells, once an informer has seen everything, of objects of
 // before that are not there.
-func (m *Member) publishVanished(gvr schema.GroupVersionResource, i *informer, r cache.ResourceEventHandlerRegistration) {
+func (m *Member) publishVanished(ctx context.Context, gvr schema.GroupVersionResource, i *informer, r cache.ResourceEventHandlerRegistration) {
 	select {
-	case <-m.ctx.Done():
+	case <-ctx.Done():
 		return
 	case <-r.HasSyncedChecker().Done():
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -15,13 +16,14 @@ import (
 )
 
 // notAgain is how long a kind that the member does not have is not asked for.
-const notAgain = 5 * time.Second
+const notAgain = 2 * time.Second
 
 // A mapper knows the kinds of one member.
 type mapper struct {
 	discovery discovery.DiscoveryInterface
 	now       func() time.Time
 	flight    singleflight.Group
+	asking    atomic.Bool // in the background
 
 	mu      sync.Mutex
 	known   meta.RESTMapper
@@ -41,6 +43,31 @@ func (m *mapper) Reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.known = nil
+}
+
+// expire makes the next question for a kind that is not known ask the member.
+func (m *mapper) expire() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.learned = time.Time{}
+}
+
+// lookup answers from what is known, and has the member asked when that does not
+// suffice.
+func (m *mapper) lookup(gvk schema.GroupVersionKind) (*meta.RESTMapping, bool) {
+	known, _, fresh := m.snapshot()
+	if known != nil {
+		if mapping, err := known.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
+			return mapping, true
+		}
+	}
+	if !fresh && m.asking.CompareAndSwap(false, true) {
+		go func() {
+			defer m.asking.Store(false)
+			_ = m.refresh() // whoever comes again finds out
+		}()
+	}
+	return nil, false
 }
 
 // snapshot returns what is known, nil for nothing, and whether it is too fresh

@@ -253,3 +253,29 @@ func TestTokenSource(t *testing.T) {
 		}
 	}
 }
+
+func TestLookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &fakeDiscovery{kinds: []string{"A"}, gate: make(chan struct{})}
+		m := newMapper(d)
+		lookup := func(reason, kind string, want bool, asked int) {
+			t.Helper()
+			mapping, known := m.lookup(schema.GroupVersionKind{Group: "g", Version: "v1", Kind: kind})
+			synctest.Wait()
+			if known != want || known != (mapping != nil) || d.asked != asked {
+				t.Errorf("%s\nknown %t, asked %d times", reason, known, d.asked)
+			}
+		}
+		lookup("The member is asked, and not waited for.", "A", false, 1)
+		lookup("Once.", "A", false, 1)
+		close(d.gate)
+		synctest.Wait()
+		lookup("Its answer serves later.", "A", true, 1)
+		lookup("What just was not there is not asked for again.", "B", false, 1)
+		d.kinds = []string{"A", "B"}
+		m.expire()
+		lookup("Unless there is reason to think that it came.", "B", false, 2)
+		lookup("It did.", "B", true, 2)
+		lookup("The others are known all the time.", "A", true, 2)
+	})
+}

@@ -29,6 +29,7 @@ type Member struct {
 	dynamic   *dynamic.DynamicClient
 	discovery *discovery.DiscoveryClient
 	mapper    *mapper
+	needs     *needs
 	publish   func(Event)
 	// doubted says that a request failed in a way that other credentials or
 	// another authority would explain.
@@ -83,11 +84,11 @@ func (o origin) of(c *clusterv1alpha1.Cluster) bool {
 
 func (o origin) equal(other origin) bool { return reflect.DeepEqual(o, other) }
 
-func newMember(ctx context.Context, name string, config *rest.Config, from origin, publish func(Event)) (*Member, error) {
+func newMember(ctx context.Context, name string, config *rest.Config, from origin, needs *needs, publish func(Event)) (*Member, error) {
 	config = rest.CopyConfig(config)
 	config.WarningHandlerWithContext = rest.NoWarnings{} // they are for whoever wrote the manifest, and would repeat with each write
 	config.Timeout = 0                                   // it would end watches, too: bounded knows better
-	m := &Member{name: name, origin: from, config: config, publish: publish, informers: map[schema.GroupVersionResource]*informer{}}
+	m := &Member{name: name, origin: from, config: config, needs: needs, publish: publish, informers: map[schema.GroupVersionResource]*informer{}}
 	config.Wrap(func(rt http.RoundTripper) http.RoundTripper {
 		return &bounded{next: &doubting{next: rt, doubted: &m.doubted}, limit: requestTimeout}
 	})
@@ -133,6 +134,12 @@ func (m *Member) Discovery() discovery.DiscoveryInterface { return m.discovery }
 // there is none. A kind that could not be found out, as its group does not
 // answer, is an error other than meta.NoKindMatchError.
 func (m *Member) Mapper() meta.RESTMapper { return m.mapper }
+
+// Lookup is Mapper for who must not wait: it answers from what is known. When
+// that does not suffice the member is asked, in the background: come again.
+func (m *Member) Lookup(gvk schema.GroupVersionKind) (mapping *meta.RESTMapping, known bool) {
+	return m.mapper.lookup(gvk)
+}
 
 // Done is closed when this connection is given up: the cluster is forgotten, or
 // reached by another Member.

@@ -73,6 +73,8 @@ const checkAgain = 10 * time.Second
 // An entry holds the Member of one cluster. Its lock is held while the control
 // plane is asked for credentials, never while a member is.
 type entry struct {
+	needs *needs
+
 	mu      sync.Mutex
 	member  *Member
 	checked time.Time
@@ -102,7 +104,7 @@ func (p *Pool) Get(ctx context.Context, c *clusterv1alpha1.Cluster) (*Member, er
 	p.mu.Lock()
 	e, ok := p.members[c.Name]
 	if !ok {
-		e = &entry{}
+		e = &entry{needs: newNeeds()}
 		p.members[c.Name] = e
 	}
 	p.mu.Unlock()
@@ -124,15 +126,12 @@ func (p *Pool) Get(ctx context.Context, c *clusterv1alpha1.Cluster) (*Member, er
 		e.member.doubted.Store(false)
 		return e.member, nil
 	}
-	m, err := newMember(p.ctx, c.Name, config, origin, p.publish)
+	m, err := newMember(p.ctx, c.Name, config, origin, e.needs, p.publish)
 	if err != nil {
 		return nil, fmt.Errorf("make clients for cluster %s: %w", c.Name, err)
 	}
-	old := e.member
+	e.needs.attach(m, e.member)
 	e.member = m
-	if old != nil {
-		m.takeOver(old)
-	}
 	return m, nil
 }
 
@@ -149,9 +148,24 @@ func (p *Pool) Forget(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.member != nil {
+		e.needs.detach()
 		e.member.stop()
 		e.member = nil
 	}
+}
+
+// Release says that a Work of a cluster, which is gone, needs nothing any more:
+// kinds that no other Work needs are not followed any longer. It does not wait.
+func (p *Pool) Release(cluster, work string) {
+	p.mu.Lock()
+	e := p.members[cluster]
+	p.mu.Unlock()
+	if e == nil {
+		return
+	}
+	e.needs.mu.Lock()
+	defer e.needs.mu.Unlock()
+	e.needs.set(work, nil)
 }
 
 // Subscribe calls f for every Event of every member until the returned

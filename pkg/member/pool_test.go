@@ -64,7 +64,7 @@ func mustGet(t *testing.T, p *member.Pool, c *clusterv1alpha1.Cluster) *member.M
 
 func mustWatch(t *testing.T, m *member.Member) {
 	t.Helper()
-	if err := m.Watch(configMaps); err != nil {
+	if err := m.Watch("w", configMaps); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -189,7 +189,7 @@ func TestPoolErrors(t *testing.T) {
 	if _, err := p.Get(t.Context(), clusterAt("m1", a.URL)); !errors.Is(err, member.ErrStopped) {
 		t.Errorf("who stops makes no connections, got %v", err)
 	}
-	if err := m.Watch(configMaps); !errors.Is(err, member.ErrStopped) || !isDone(m) {
+	if err := m.Watch("w", configMaps); !errors.Is(err, member.ErrStopped) || !isDone(m) {
 		t.Errorf("and ends those that are there, got %v", err)
 	}
 }
