@@ -60,6 +60,11 @@ func isApplied(w *workv1alpha1.Work) bool {
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == w.Generation
 }
 
+// isFailed reports whether the Work says that it could not be applied.
+func isFailed(w *workv1alpha1.Work) bool {
+	return meta.IsStatusConditionFalse(w.Status.Conditions, workv1alpha1.ConditionApplied)
+}
+
 func isSuspended(w *workv1alpha1.Work) bool {
 	return w.Spec.SuspendDispatching != nil && *w.Spec.SuspendDispatching
 }
@@ -75,18 +80,6 @@ func preserves(w *workv1alpha1.Work) bool {
 func keepsObjects(c *clusterv1alpha1.Cluster, w *workv1alpha1.Work) bool {
 	cascade := c.Annotations[names.ClusterCascadeAnnotation]
 	return isLeaving(c) && cascade != "" && cascade != names.CascadeDelete && w.Labels[names.SystemLabel] != names.True
-}
-
-// copyConditions puts the conditions that this stage writes from one Work into
-// another, and reports whether that changed anything.
-func copyConditions(from, to *workv1alpha1.Work) bool {
-	changed := false
-	for _, kind := range []string{workv1alpha1.ConditionDispatching, workv1alpha1.ConditionApplied} {
-		if c := meta.FindStatusCondition(from.Status.Conditions, kind); c != nil {
-			changed = meta.SetStatusCondition(&to.Status.Conditions, *c) || changed
-		}
-	}
-	return changed
 }
 
 // truncate cuts a text to at most limit bytes, at the end of a character.

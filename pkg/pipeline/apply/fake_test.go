@@ -33,6 +33,7 @@ import (
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/binding"
+	"github.com/karmadactl/karmadactl/pkg/interpreter"
 	"github.com/karmadactl/karmadactl/pkg/metrics"
 )
 
@@ -45,11 +46,15 @@ type fakeMember struct {
 	client  client.Client
 	mapper  *meta.DefaultRESTMapper
 	calls   []string
-	watched []schema.GroupVersionResource
+	watched map[string][]schema.GroupVersionResource
 	// before, unless nil, is called before each request, and may fail it.
 	before func(call string) error
 	// cached, unless nil, is what Cached knows.
 	cached map[place]*unstructured.Unstructured
+	// starting says that what is there will be known soon.
+	starting bool
+	// ignore makes updates change nothing.
+	ignore bool
 	noKind error
 	// inside is what there is in namespaces, by kind; notListed, unless nil, is
 	// why nobody can list the Secrets among it.
@@ -114,10 +119,15 @@ func (m *fakeMember) Metadata() (metadata.Interface, error) {
 	return c, nil
 }
 
-func (m *fakeMember) Watch(gvr schema.GroupVersionResource) error {
-	m.watched = append(m.watched, gvr)
+func (m *fakeMember) Watch(work string, kinds ...schema.GroupVersionResource) error {
+	if m.watched == nil {
+		m.watched = map[string][]schema.GroupVersionResource{}
+	}
+	m.watched[work] = kinds
 	return nil
 }
+
+func (m *fakeMember) Starting(schema.GroupVersionResource) bool { return m.starting }
 
 func (m *fakeMember) Cached(gvr schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, bool) {
 	if m.cached == nil {
@@ -242,6 +252,9 @@ func (d *fakeDynamic) Update(ctx context.Context, obj *unstructured.Unstructured
 		return nil, err
 	}
 	obj = obj.DeepCopy()
+	if d.member.ignore {
+		return obj, nil
+	}
 	return obj, d.member.client.Update(ctx, obj)
 }
 
@@ -308,10 +321,11 @@ func newWorld(t *testing.T, m *fakeMember, objects ...client.Object) *world {
 		client: w.control, live: w.control,
 		members:   func(context.Context, *clusterv1alpha1.Cluster) (Member, error) { return m, nil },
 		mine:      Options{}.mine,
-		retain:    RetainAllocated,
+		unwatch:   func(_, work string) { delete(m.watched, work) },
 		record:    w.events,
 		resources: resources, durations: durations,
-		ledger: newLedger(),
+		ledger: newLedger(), waits: newWaits(), repairs: newRepairs(), written: newWritten(),
+		interpreter: interpreter.New(interpreter.Options{}),
 	}
 	return w
 }

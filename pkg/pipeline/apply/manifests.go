@@ -3,29 +3,47 @@ package apply
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
+	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
 )
 
-// decode reads a manifest.
+// errManifest says that a manifest is none.
+var errManifest = errors.New("read manifest")
+
+// decode reads a manifest. Its error is an errManifest.
 func decode(m workv1alpha1.Manifest) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(m.Raw); err != nil {
-		return nil, fmt.Errorf("read manifest: %w", err)
+		return nil, fmt.Errorf("%w: %w", errManifest, err)
 	}
 	if u.GetName() == "" {
-		return nil, errors.New("read manifest: it has no metadata.name")
+		return nil, fmt.Errorf("%w: it has no metadata.name", errManifest)
 	}
 	return u, nil
+}
+
+// isHopeless reports whether an error stays for as long as the Work is what it
+// is: the manifest is none, or more than the member takes.
+func isHopeless(err error) bool {
+	if errors.Is(err, errManifest) || apierrors.IsRequestEntityTooLargeError(err) {
+		return true
+	}
+	for _, words := range []string{"etcdserver: request is too large", "trying to send message larger than max"} {
+		if strings.Contains(err.Error(), words) {
+			return true
+		}
+	}
+	return false
 }
 
 func orEmpty(m map[string]string) map[string]string {
@@ -56,7 +74,8 @@ func overwrites(u *unstructured.Unstructured) bool {
 // carryOver puts into desired what the member has and the manifest does not
 // say: identity and version, finalizers, owners, status, and the labels and
 // annotations of others. A key that was ours and is not in the manifest any more
-// is left out (spec: behaviour/01 1.5, 02 2.5).
+// is left out (spec: behaviour/01 1.5, 02 2.5); what kubectl remembers on the
+// member never was.
 func carryOver(desired, observed *unstructured.Unstructured) {
 	desired.SetResourceVersion(observed.GetResourceVersion())
 	desired.SetUID(observed.GetUID())
@@ -78,7 +97,7 @@ func retainKeys(desired, observed map[string]string, ours string) map[string]str
 	desired = orEmpty(desired)
 	set := strings.Split(ours, ",")
 	for key, value := range observed {
-		if _, ok := desired[key]; !ok && !slices.Contains(set, key) {
+		if _, ok := desired[key]; !ok && (!slices.Contains(set, key) || key == corev1.LastAppliedConfigAnnotation) {
 			desired[key] = value
 		}
 	}
@@ -101,88 +120,9 @@ func releasedAnnotations() []string {
 		names.PropagationPolicyNamespaceAnnotation, names.PropagationPolicyNameAnnotation, names.ClusterPropagationPolicyNameAnnotation)
 }
 
-// relevant returns an object without what differs between the control plane and
-// a member, or changes by itself (spec: behaviour/02 2.9). The result shares what
-// it can with the object: do not change it.
-func relevant(u *unstructured.Unstructured) map[string]any {
-	if hasOwnPruning(u.GroupVersionKind().GroupKind()) {
-		u = u.DeepCopy()
-		pruneKind(u)
-	}
-	object := maps.Clone(u.Object)
-	delete(object, "status")
-	if metadata, ok := object["metadata"].(map[string]any); ok {
-		metadata = maps.Clone(metadata)
-		for _, field := range []string{
-			"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields",
-			"resourceVersion", "selfLink", "uid", "ownerReferences", "finalizers",
-		} {
-			delete(metadata, field)
-		}
-		object["metadata"] = metadata
-	}
-	return object
-}
-
-func hasOwnPruning(gk schema.GroupKind) bool {
-	switch gk {
-	case schema.GroupKind{Group: "apps", Kind: "Deployment"}, schema.GroupKind{Group: "batch", Kind: "Job"},
-		schema.GroupKind{Kind: "Secret"}, schema.GroupKind{Kind: "ServiceAccount"}, schema.GroupKind{Kind: "Service"},
-		schema.GroupKind{Kind: "PersistentVolumeClaim"}:
-		return true
-	}
-	return false
-}
-
-func pruneKind(u *unstructured.Unstructured) {
-	object := u.Object
-	switch u.GetKind() {
-	case "Deployment":
-		remove(object, "metadata", "annotations", "deployment.kubernetes.io/revision")
-		remove(object, "metadata", "annotations", "deployment.kubernetes.io/revision-history")
-	case "Job":
-		remove(object, "spec", "ttlSecondsAfterFinished")
-		if manual, _, _ := unstructured.NestedBool(object, "spec", "manualSelector"); !manual {
-			for _, key := range []string{"controller-uid", "batch.kubernetes.io/controller-uid"} {
-				remove(object, "spec", "selector", "matchLabels", key)
-			}
-			for _, key := range []string{"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"} {
-				remove(object, "spec", "template", "metadata", "labels", key)
-			}
-		}
-	case "Secret":
-		if object["type"] == "kubernetes.io/service-account-token" {
-			remove(object, "metadata", "annotations", "kubernetes.io/service-account.uid")
-			delete(object, "data")
-		}
-	case "ServiceAccount":
-		if secrets, ok := object["secrets"].([]any); ok {
-			object["secrets"] = slices.DeleteFunc(secrets, func(s any) bool {
-				return strings.HasPrefix(nameOf(s), u.GetName()+"-token-")
-			})
-		}
-	case "Service":
-		if ip, _, _ := unstructured.NestedString(object, "spec", "clusterIP"); ip != "None" {
-			remove(object, "spec", "clusterIP")
-			remove(object, "spec", "clusterIPs")
-		}
-	case "PersistentVolumeClaim":
-		remove(object, "metadata", "annotations", "volume.kubernetes.io/selected-node")
-	}
-}
-
-func remove(object map[string]any, path ...string) { unstructured.RemoveNestedField(object, path...) }
-
-// nameOf returns the name in an entry of a list, "" when there is none.
-func nameOf(entry any) string {
-	m, _ := entry.(map[string]any)
-	name, _ := m["name"].(string)
-	return name
-}
-
 // differs reports whether two states of an object differ in what is relevant.
 func differs(a, b *unstructured.Unstructured) bool {
-	return !reflect.DeepEqual(relevant(a), relevant(b))
+	return !reflect.DeepEqual(binding.Relevant(a), binding.Relevant(b))
 }
 
 // holds reports whether observed has everything that desired says: more fields

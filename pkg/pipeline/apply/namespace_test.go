@@ -171,7 +171,7 @@ func TestNamespaceOnWithdrawal(t *testing.T) {
 			if got == nil {
 				t.Fatalf("%s\nbut it is gone", tc.reason)
 			}
-			if diff := cmp.Diff(relevant(aNamespace), relevant(got)); diff != "" {
+			if diff := cmp.Diff(binding.Relevant(aNamespace), binding.Relevant(got)); diff != "" {
 				t.Errorf("what is released has no mark (-want +got):\n%s", diff)
 			}
 		})

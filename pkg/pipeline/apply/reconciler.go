@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/retry"
@@ -33,6 +36,13 @@ const lookAgain = time.Minute
 // not deleted with it. It is not part of Karmada's API.
 const eventNamespaceKept = "NamespaceKept"
 
+// eventDriftRepeated is the reason of the event on a Work whose object somebody
+// on the member changes back again and again. It is not part of Karmada's API.
+const eventDriftRepeated = "DriftRepeated"
+
+// listSoon is after how long a Work looks again whose objects are being listed.
+const listSoon = time.Second
+
 // maxNote is how long the note of an event may be.
 const maxNote = 1024
 
@@ -41,19 +51,29 @@ type Reconciler struct {
 	client client.Client // reads from a cache
 	live   client.Reader
 
-	members   func(context.Context, *clusterv1alpha1.Cluster) (Member, error)
-	mine      func(*clusterv1alpha1.Cluster) bool
-	retain    Retain
-	record    events.EventRecorder
-	resources *metrics.Resources
-	durations *prometheus.HistogramVec
-	ledger    *ledger
+	members     func(context.Context, *clusterv1alpha1.Cluster) (Member, error)
+	unwatch     func(cluster, work string) // what a Work that is gone needed
+	mine        func(*clusterv1alpha1.Cluster) bool
+	interpreter Interpreter
+	record      events.EventRecorder
+	resources   *metrics.Resources
+	durations   *prometheus.HistogramVec
+
+	ledger  *ledger
+	waits   *waits
+	repairs *repairs
+	written *written
 }
 
 var _ reconcile.ObjectReconciler[*workv1alpha1.Work] = (*Reconciler)(nil)
 
 // Reconcile dispatches a live Work and withdraws a deleted one.
 func (r *Reconciler) Reconcile(ctx context.Context, w *workv1alpha1.Work) (reconcile.Result, error) {
+	if r.written.isStale(w) {
+		if err := r.live.Get(ctx, client.ObjectKeyFromObject(w), w); err != nil {
+			return reconcile.Result{}, ignoreNotFound(err)
+		}
+	}
 	c, err := r.cluster(ctx, w)
 	switch {
 	case err != nil:
@@ -72,7 +92,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, w *workv1alpha1.Work) (recon
 	}
 	before := w.DeepCopy()
 	result, err := r.dispatch(ctx, c, w) // changes w.Status in memory only
-	return result, errors.Join(err, r.patchStatus(ctx, before, w))
+	if failed := r.patchStatus(ctx, before, w); failed != nil {
+		if terminal := reconcile.TerminalError(nil); errors.Is(err, terminal) { // that has to be told
+			err = errors.Unwrap(err)
+		}
+		return reconcile.Result{}, errors.Join(err, failed)
+	}
+	return result, err
 }
 
 // cluster returns the Cluster that a Work is for, nil when there is none. That
@@ -99,46 +125,127 @@ func (r *Reconciler) cluster(ctx context.Context, w *workv1alpha1.Work) (*cluste
 
 // dispatch applies every manifest, and notes on w how that went.
 func (r *Reconciler) dispatch(ctx context.Context, c *clusterv1alpha1.Cluster, w *workv1alpha1.Work) (reconcile.Result, error) {
-	if markDispatching(w) {
-		r.recordDispatching(w)
-	}
-	if isSuspended(w) {
-		return reconcile.Result{}, nil
-	}
-	if !isReady(c) {
+	before := slices.Clone(w.Status.Conditions)
+	news := markDispatching(w)
+	if isSuspended(w) || !isReady(c) {
+		r.recordDispatching(w, news)
+		if isSuspended(w) {
+			return reconcile.Result{}, nil
+		}
 		return reconcile.Result{RequeueAfter: lookAgain}, nil
 	}
 	start := time.Now()
-	applied, wrote, err := r.applyAll(ctx, c, w)
-	r.durations.WithLabelValues(resultOf(err)).Observe(time.Since(start).Seconds())
-	if markApplied(w, applied, len(w.Spec.Workload.Manifests), err) || wrote || err != nil {
-		r.recordApplied(w, err)
+	o := r.applyAll(ctx, c, w)
+	result, err := r.next(w, o)
+	if result.RequeueAfter > 0 && o.isEarly(w) {
+		w.Status.Conditions = before
+		return result, nil
 	}
-	return reconcile.Result{}, err
+	r.recordDispatching(w, news)
+	r.durations.WithLabelValues(resultOf(o.err())).Observe(time.Since(start).Seconds())
+	if markApplied(w, o.applied, len(w.Spec.Workload.Manifests), o.err()) || o.wrote || err != nil {
+		r.recordApplied(w, o.err())
+	}
+	return result, err
+}
+
+// An outcome is what came of applying the manifests of a Work.
+type outcome struct {
+	applied int
+	wrote   bool
+	errs    []error
+	// waited is how often in succession the Work has waited for what the member
+	// lacks.
+	waited int
+}
+
+func (o *outcome) err() error { return errors.Join(o.errs...) }
+
+// all reports whether there are errors, and all of them are of a kind.
+func (o *outcome) all(of func(error) bool) bool {
+	return len(o.errs) > 0 && !slices.ContainsFunc(o.errs, func(err error) bool { return !of(err) })
+}
+
+// isEarly reports whether it is too early to tell how a Work fares: what is on
+// the member is not known yet, or what it lacks is most likely about to come, as a
+// namespace together with what is in it.
+func (o *outcome) isEarly(w *workv1alpha1.Work) bool {
+	return o.waited == 1 && !isFailed(w) || o.all(isStarting)
+}
+
+func isStarting(err error) bool { return errors.Is(err, errStarting) }
+
+func isLacking(err error) bool {
+	var lacking *lackingError
+	return errors.As(err, &lacking)
+}
+
+// next says when to look at a Work again: what waits for something that comes is
+// called then, and looks by itself now and then; what no time heals is not tried
+// again; anything else is, with pauses that grow.
+func (r *Reconciler) next(w *workv1alpha1.Work, o *outcome) (reconcile.Result, error) {
+	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(w)}
+	var lacks []lack
+	for _, err := range o.errs {
+		if lacking := (*lackingError)(nil); errors.As(err, &lacking) {
+			lacks = append(lacks, lacking.lack)
+		}
+	}
+	var after time.Duration
+	if len(lacks) > 0 {
+		o.waited, after = r.waits.enter(request, lacks)
+	} else {
+		r.waits.leave(request)
+	}
+	waits := func(err error) bool { return isLacking(err) || isStarting(err) || isHopeless(err) }
+	switch {
+	case len(o.errs) == 0:
+		return reconcile.Result{}, nil
+	case o.all(isHopeless):
+		return reconcile.Result{}, reconcile.TerminalError(o.err())
+	case slices.ContainsFunc(o.errs, isStarting) && o.all(waits):
+		return reconcile.Result{RequeueAfter: listSoon}, nil
+	case o.all(waits):
+		return reconcile.Result{RequeueAfter: after}, nil
+	}
+	return reconcile.Result{}, o.err()
 }
 
 // applyAll applies every manifest: one that fails does not hold back the others.
-func (r *Reconciler) applyAll(ctx context.Context, c *clusterv1alpha1.Cluster, w *workv1alpha1.Work) (applied int, wrote bool, err error) {
+func (r *Reconciler) applyAll(ctx context.Context, c *clusterv1alpha1.Cluster, w *workv1alpha1.Work) *outcome {
+	o := &outcome{}
 	m, err := r.members(ctx, c)
 	if err != nil {
-		return 0, false, fmt.Errorf("reach cluster %s: %w", c.Name, err)
+		o.errs = append(o.errs, fmt.Errorf("reach cluster %s: %w", c.Name, err))
+		return o
 	}
-	var errs []error
+	var targets []*target
+	var kinds []schema.GroupVersionResource
 	for _, manifest := range w.Spec.Workload.Manifests {
 		t, err := r.target(m, w, manifest)
 		if err != nil {
-			errs = append(errs, err)
+			o.errs = append(o.errs, err)
 			continue
 		}
-		did, err := t.apply(ctx)
-		if err != nil {
-			errs = append(errs, err)
-			continue
+		targets = append(targets, t)
+		if !slices.Contains(kinds, t.place.gvr) {
+			kinds = append(kinds, t.place.gvr)
 		}
-		applied++
-		wrote = wrote || did
 	}
-	return applied, wrote, errors.Join(errs...)
+	if err := m.Watch(w.Name, kinds...); err != nil {
+		o.errs = append(o.errs, err)
+		return o
+	}
+	for _, t := range targets {
+		wrote, err := t.apply(ctx)
+		if err != nil {
+			o.errs = append(o.errs, err)
+			continue
+		}
+		o.applied++
+		o.wrote = o.wrote || wrote
+	}
+	return o
 }
 
 // withdraw removes, or releases, what w put on its member, then lets w go.
@@ -209,14 +316,20 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, w *workv1alpha1.Work) 
 	return nil
 }
 
-// patchStatus writes the conditions of w, if they differ from before.
+// patchStatus writes the conditions of w, if they differ from before. Nobody else
+// writes them, and the patch says nothing about the rest of the status: so there
+// is no conflict with who writes that.
 func (r *Reconciler) patchStatus(ctx context.Context, before, w *workv1alpha1.Work) error {
-	err := r.patch(ctx, before, func(ctx context.Context, o client.Object, p client.Patch, _ ...client.PatchOption) error {
-		return r.client.Status().Patch(ctx, o, p)
-	}, func(current *workv1alpha1.Work) bool { return copyConditions(w, current) })
-	if err != nil {
+	if equality.Semantic.DeepEqual(before.Status.Conditions, w.Status.Conditions) {
+		return nil
+	}
+	if err := r.client.Status().Patch(ctx, w, client.MergeFrom(before)); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
 		return fmt.Errorf("write status: %w", err)
 	}
+	r.written.note(w)
 	return nil
 }
 
@@ -244,35 +357,69 @@ func (r *Reconciler) patch(
 	return ignoreNotFound(err)
 }
 
-// drifted reports which Work, if any, an event of a member concerns: the object
-// was changed in what is relevant, or removed, by somebody else
-// (spec: behaviour/02 2.5).
-func (r *Reconciler) drifted(e member.Event) (reconcile.Request, bool) {
+// drifted reports which Work, if any, an event of a member concerns, and how long
+// it is to be put off: the object was changed in what is relevant, or removed, by
+// somebody else (spec: behaviour/02 2.5).
+func (r *Reconciler) drifted(e member.Event) (work reconcile.Request, after time.Duration, drifted bool) {
 	subject := e.Old
 	if subject == nil {
 		subject = e.New
 	}
 	annotations := subject.GetAnnotations()
-	work := types.NamespacedName{Namespace: annotations[names.WorkNamespaceAnnotation], Name: annotations[names.WorkNameAnnotation]}
+	work = reconcile.Request{NamespacedName: types.NamespacedName{
+		Namespace: annotations[names.WorkNamespaceAnnotation], Name: annotations[names.WorkNameAnnotation],
+	}}
 	if !isManaged(subject) || work.Name == "" || work.Namespace != names.ExecutionNamespace(e.Cluster) {
-		return reconcile.Request{}, false // nothing on one member may speak for another
+		return reconcile.Request{}, 0, false // nothing on one member may speak for another
 	}
+	at := place{gvr: e.GVR, namespace: subject.GetNamespace(), name: subject.GetName()}
 	if e.New != nil {
-		wrote := r.ledger.get(e.Cluster, place{gvr: e.GVR, namespace: e.New.GetNamespace(), name: e.New.GetName()})
+		wrote := r.ledger.get(e.Cluster, at).version
 		if wrote == "" || wrote == e.New.GetResourceVersion() || e.Old != nil && !differs(e.Old, e.New) {
-			return reconcile.Request{}, false
+			return reconcile.Request{}, 0, false
 		}
 	}
-	return reconcile.Request{NamespacedName: work}, true
+	return work, r.repairs.pause(e.Cluster, at), true
+}
+
+// arrived calls the Works that have waited for what an event of a member tells
+// of: a namespace, or a kind.
+func (r *Reconciler) arrived(e member.Event) {
+	if e.New == nil || !e.New.GetDeletionTimestamp().IsZero() {
+		return
+	}
+	switch e.GVR.GroupResource() {
+	case schema.GroupResource{Resource: "namespaces"}:
+		r.waits.came(lack{cluster: e.Cluster, namespace: e.New.GetName()})
+	case schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}:
+		group, _, errGroup := unstructured.NestedString(e.New.Object, "spec", "group")
+		kind, _, errKind := unstructured.NestedString(e.New.Object, "spec", "names", "kind")
+		if errGroup == nil && errKind == nil {
+			r.waits.came(lack{cluster: e.Cluster, kind: schema.GroupKind{Group: group, Kind: kind}})
+		}
+	}
+}
+
+// released drops what is known about a Work that is gone.
+func (r *Reconciler) released(w client.Object) {
+	r.waits.leave(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(w)})
+	r.written.forget(w)
+	if cluster, err := names.ClusterOfExecutionNamespace(w.GetNamespace()); err == nil {
+		r.unwatch(cluster, w.GetName())
+	}
 }
 
 // forget drops what is known about a cluster that is gone.
 func (r *Reconciler) forget(cluster string) {
 	r.ledger.forget(cluster)
+	r.repairs.forget(cluster)
 	r.resources.Forget(cluster)
 }
 
-func (r *Reconciler) recordDispatching(w *workv1alpha1.Work) {
+func (r *Reconciler) recordDispatching(w *workv1alpha1.Work, news bool) {
+	if !news {
+		return
+	}
 	message := dispatchingMessage
 	if isSuspended(w) {
 		message = suspendedMessage

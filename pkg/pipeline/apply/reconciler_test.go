@@ -19,6 +19,7 @@ import (
 
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
+	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/member"
 )
 
@@ -57,6 +58,7 @@ func TestReconcile(t *testing.T) {
 		before   func(call string) error
 		noKind   error
 		noMember error
+		starting bool
 		want     want
 	}{
 		"Create": {
@@ -186,16 +188,40 @@ func TestReconcile(t *testing.T) {
 			},
 		},
 		"OneOfTwoFails": {
-			reason:  "A manifest that fails must not hold back the other one. CRDs may come later: the Work is tried again.",
+			reason:  "A manifest that fails must not hold back the other one.",
+			cluster: aCluster(), work: aWork(t, manifests{namespace, config("v")}, wasApplied(0)),
+			before: func(call string) error {
+				if call == "create Namespace a" {
+					return errBoom
+				}
+				return nil
+			},
+			want: want{
+				err: "boom", calls: []string{"get Namespace a", "create Namespace a", "get ConfigMap default/a", "create ConfigMap default/a"}, writes: []string{"patch status"},
+				conditions: []string{"Applied=False AppliedFailed: Failed to apply all manifests (1/2): apply Namespace a to cluster m1: boom", dispatching},
+				events:     []string{"Work: Warning SyncFailed: apply Namespace a to cluster m1: boom"},
+				object:     ours(config("v")),
+			},
+		},
+		"LacksKind": {
+			reason:  "A CRD may come in a moment: nothing is told of that, and nothing failed.",
 			cluster: aCluster(), work: aWork(t, manifests{thing, config("v")}, wasApplied(0)),
 			want: want{
-				err: `no matches for kind "Thing"`, calls: []string{"get ConfigMap default/a", "create ConfigMap default/a"}, writes: []string{"patch status"},
-				conditions: []string{
-					`Applied=False AppliedFailed: Failed to apply all manifests (1/2): find the API of Thing default/a in cluster m1: no matches for kind "Thing" in version "example.com/v1"`,
-					dispatching,
-				},
-				events: []string{`Work: Warning SyncFailed: find the API of Thing default/a in cluster m1: no matches for kind "Thing" in version "example.com/v1"`},
-				object: ours(config("v")),
+				waits: true, calls: []string{"get ConfigMap default/a", "create ConfigMap default/a"},
+				conditions: []string{applied, dispatching}, object: ours(config("v")),
+			},
+		},
+		"BeingListed": {
+			reason:  "After a start one list tells what thousands of requests would: what was applied has time.",
+			cluster: aCluster(), work: aWork(t, manifests{config("v")}, wasApplied(1)), there: manifests{ours(config("v"))}, starting: true,
+			want: want{waits: true, conditions: []string{applied, dispatching}, object: ours(config("v"))},
+		},
+		"NewWhileListed": {
+			reason:  "What is new has none.",
+			cluster: aCluster(), work: aWork(t, manifests{config("v")}, wasApplied(0)), starting: true,
+			want: want{
+				calls: []string{"get ConfigMap default/a", "create ConfigMap default/a"}, writes: []string{"patch status"},
+				conditions: []string{applied, dispatching}, events: []string{"Work: Normal SyncSucceed: Manifest has been successfully applied"}, object: ours(config("v")),
 			},
 		},
 		"Garbage": {
@@ -386,7 +412,7 @@ func TestReconcile(t *testing.T) {
 			if tc.known != nil {
 				m.know(t, tc.known...)
 			}
-			m.before, m.noKind = tc.before, tc.noKind
+			m.before, m.noKind, m.starting = tc.before, tc.noKind, tc.starting
 			objects := []client.Object{tc.work.DeepCopy()}
 			if tc.cluster != nil {
 				objects = append(objects, tc.cluster)
@@ -438,13 +464,13 @@ func TestReconcile(t *testing.T) {
 				if got == nil {
 					t.Fatalf("%s\nthe member has no %s", tc.reason, describe(like))
 				}
-				if diff := cmp.Diff(relevant(tc.want.object), relevant(got)); diff != "" {
+				if diff := cmp.Diff(binding.Relevant(tc.want.object), binding.Relevant(got)); diff != "" {
 					t.Errorf("%s\non the member (-want +got):\n%s", tc.reason, diff)
 				}
 			}
 
 			// Once more changes nothing, whatever it was.
-			if work == nil || tc.want.err != "" {
+			if work == nil || tc.want.err != "" || strings.HasPrefix(name, "Lacks") {
 				return
 			}
 			m.cached = nil
@@ -644,15 +670,15 @@ func TestDrifted(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := &Reconciler{ledger: newLedger()}
+			r := &Reconciler{ledger: newLedger(), repairs: newRepairs()}
 			e := member.Event{Cluster: "m1", GVR: configMaps, Old: tc.old, New: tc.new}
 			if tc.cluster != "" {
 				e.Cluster = tc.cluster
 			}
 			if tc.wrote != "" {
-				r.ledger.set(e.Cluster, place{gvr: configMaps, namespace: "default", name: "a"}, tc.wrote)
+				r.ledger.set(e.Cluster, place{gvr: configMaps, namespace: "default", name: "a"}, entry{version: tc.wrote})
 			}
-			request, got := r.drifted(e)
+			request, _, got := r.drifted(e)
 			if got != tc.want {
 				t.Fatalf("%s\ngot %t", tc.reason, got)
 			}

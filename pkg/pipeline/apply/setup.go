@@ -17,6 +17,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -31,7 +33,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
+	configv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/config/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
+	"github.com/karmadactl/karmadactl/pkg/interpreter"
 	"github.com/karmadactl/karmadactl/pkg/member"
 	"github.com/karmadactl/karmadactl/pkg/metrics"
 	"github.com/karmadactl/karmadactl/pkg/names"
@@ -50,9 +54,9 @@ type Options struct {
 	Pool *member.Pool
 	// Cluster is the one cluster that an agent serves. Empty: every Push cluster.
 	Cluster string
-	// Retain keeps what a member itself has put into an object. Nil:
-	// RetainAllocated.
-	Retain Retain
+	// Interpreter keeps what a member itself has put into an object. Nil: the
+	// native one alone.
+	Interpreter Interpreter
 	// Concurrency is how many Works of one member are applied at a time
 	// (--concurrent-work-syncs). At least 1.
 	Concurrency int
@@ -63,12 +67,20 @@ type Options struct {
 	Registerer prometheus.Registerer
 }
 
+// An Interpreter keeps what a member itself has put into an object: Retain returns
+// desired with that of observed, for kinds of which it Supports this. See
+// interpreter.Interpreter.
+type Interpreter interface {
+	Supports(gvk schema.GroupVersionKind, op configv1alpha1.InterpreterOperation) bool
+	Retain(ctx context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error)
+}
+
 func (o Options) complete() (Options, error) {
 	if o.Pool == nil || o.Registerer == nil {
 		return o, errors.New("the pool of members and the registerer of metrics must be set")
 	}
-	if o.Retain == nil {
-		o.Retain = RetainAllocated
+	if o.Interpreter == nil {
+		o.Interpreter = interpreter.New(interpreter.Options{})
 	}
 	o.Concurrency = max(o.Concurrency, 1)
 	return o, nil
@@ -90,15 +102,19 @@ func Setup(mgr manager.Manager, o Options) error {
 		return err
 	}
 	r := &Reconciler{
-		client:    mgr.GetClient(),
-		live:      mgr.GetAPIReader(),
-		members:   o.reach,
-		mine:      o.mine,
-		retain:    o.Retain,
-		record:    mgr.GetEventRecorder(Name),
-		resources: resources,
-		durations: durations,
-		ledger:    newLedger(),
+		client:      mgr.GetClient(),
+		live:        mgr.GetAPIReader(),
+		members:     o.reach,
+		unwatch:     o.Pool.Release,
+		mine:        o.mine,
+		interpreter: o.Interpreter,
+		record:      mgr.GetEventRecorder(Name),
+		resources:   resources,
+		durations:   durations,
+		ledger:      newLedger(),
+		waits:       newWaits(),
+		repairs:     newRepairs(),
+		written:     newWritten(),
 	}
 	lanes := newLanes(o.Concurrency)
 	workers := o.Concurrency
@@ -107,15 +123,17 @@ func Setup(mgr manager.Manager, o Options) error {
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
-		For(&workv1alpha1.Work{}, builder.WithPredicates(predicate.NewPredicateFuncs(o.inScope), workChanged())).
+		For(&workv1alpha1.Work{}, builder.WithPredicates(predicate.NewPredicateFuncs(o.inScope), r.workChanged())).
 		Watches(&clusterv1alpha1.Cluster{},
 			handler.EnqueueRequestsFromMapFunc(worksOf(mgr.GetClient())),
 			builder.WithPredicates(predicate.NewPredicateFuncs(o.serves), r.clusterChanged())).
 		WatchesRawSource(source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			lanes.reopen(q.Add)
+			r.waits.reopen(q.Add)
 			context.AfterFunc(ctx, o.Pool.Subscribe(func(e member.Event) {
-				if request, drifted := r.drifted(e); drifted {
-					q.Add(request)
+				r.arrived(e)
+				if request, after, drifted := r.drifted(e); drifted {
+					q.AddAfter(request, after)
 				}
 			}))
 			return nil
@@ -162,13 +180,17 @@ func (o Options) inScope(obj client.Object) bool {
 
 // workChanged lets through what concerns the member: the spec, and the deletion.
 // Statuses are our own doing.
-func workChanged() predicate.Predicate {
+func (r *Reconciler) workChanged() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
+			r.written.seen(e.ObjectNew)
 			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 				e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 		},
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			r.released(e.Object)
+			return false
+		},
 	}
 }
 

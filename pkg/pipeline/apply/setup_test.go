@@ -57,7 +57,7 @@ func TestIncompleteOptions(t *testing.T) {
 		}
 	}
 	o, err := Options{Pool: &member.Pool{}, Registerer: prometheus.NewRegistry()}.complete()
-	if err != nil || o.Concurrency != 1 || o.Retain == nil {
+	if err != nil || o.Concurrency != 1 || o.Interpreter == nil {
 		t.Errorf("everything else has a default: %+v, %v", o, err)
 	}
 }
@@ -73,12 +73,13 @@ func TestWorkChanged(t *testing.T) {
 		"Status": {"That is our own doing.", wasApplied(1), false},
 		"Labels": {"They are not for the member.", func(w *workv1alpha1.Work) { w.Labels = map[string]string{"a": "b"} }, false},
 	}
+	w := newWorld(t, newFakeMember(t))
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			before := aWork(t, nil)
 			after := before.DeepCopy()
 			tc.change(after)
-			if got := workChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
+			if got := w.workChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
 				t.Errorf("%s\ngot %t", tc.reason, got)
 			}
 		})
@@ -104,8 +105,8 @@ func TestClusterChanged(t *testing.T) {
 		})
 	}
 	at := place{gvr: configMaps, name: "a"}
-	w.ledger.set("m1", at, "1")
-	if !w.clusterChanged().Delete(event.DeleteEvent{Object: aCluster()}) || w.ledger.get("m1", at) != "" {
+	w.ledger.set("m1", at, entry{version: "1"})
+	if !w.clusterChanged().Delete(event.DeleteEvent{Object: aCluster()}) || w.ledger.get("m1", at).version != "" {
 		t.Error("what is known of a cluster goes with it, and its Works are let go")
 	}
 }

@@ -3,24 +3,25 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/retry"
 
+	configv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/config/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/binding"
-	"github.com/karmadactl/karmadactl/pkg/metrics"
 	"github.com/karmadactl/karmadactl/pkg/names"
 )
 
@@ -32,8 +33,10 @@ type Member interface {
 	// Discovery and Metadata serve to find out what is in a namespace.
 	Discovery() discovery.DiscoveryInterface
 	Metadata() (metadata.Interface, error)
-	// Watch lets the stage know of changes, and Cached of what is there.
-	Watch(gvr schema.GroupVersionResource) error
+	// Watch lets the stage know of changes to kinds that a Work needs, Cached of
+	// what is there, and Starting whether that will be known soon.
+	Watch(work string, kinds ...schema.GroupVersionResource) error
+	Starting(gvr schema.GroupVersionResource) bool
 	Cached(gvr schema.GroupVersionResource, namespace, name string) (obj *unstructured.Unstructured, known bool)
 }
 
@@ -52,10 +55,12 @@ type target struct {
 	place    place
 	resource dynamic.ResourceInterface
 
-	retain    Retain
-	ledger    *ledger
-	resources *metrics.Resources
+	*Reconciler
 }
+
+// errStarting says that what is on a member will be known soon, and that there is
+// time to wait for it.
+var errStarting = errors.New("what is there is being listed")
 
 // target finds where a manifest belongs on the member. An error that
 // meta.IsNoMatchError recognises means that the member has no such kind.
@@ -68,10 +73,14 @@ func (r *Reconciler) target(m Member, w *workv1alpha1.Work, manifest workv1alpha
 	gvk := desired.GroupVersionKind()
 	mapping, err := m.Mapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
-		return nil, fmt.Errorf("find the API of %s in cluster %s: %w", describe(desired), m.Name(), err)
+		err := fmt.Errorf("find the API of %s in cluster %s: %w", describe(desired), m.Name(), err)
+		if meta.IsNoMatchError(err) {
+			return nil, &lackingError{lack: lack{cluster: m.Name(), kind: gvk.GroupKind()}, err: err}
+		}
+		return nil, err
 	}
 	t := &target{
-		member: m, work: w, desired: desired, retain: r.retain, ledger: r.ledger, resources: r.resources,
+		Reconciler: r, member: m, work: w, desired: desired,
 		place: place{gvr: mapping.Resource, namespace: desired.GetNamespace(), name: desired.GetName()},
 	}
 	t.resource = m.Dynamic().Resource(mapping.Resource)
@@ -86,9 +95,6 @@ func (r *Reconciler) target(m Member, w *workv1alpha1.Work, manifest workv1alpha
 // apply makes the member hold the manifest, and reports whether it wrote
 // something for that.
 func (t *target) apply(ctx context.Context) (wrote bool, err error) {
-	if err := t.member.Watch(t.place.gvr); err != nil {
-		return false, err
-	}
 	first := true
 	err = retry.OnError(retry.DefaultRetry, isRace, func() error {
 		observed, err := t.observe(ctx, !first)
@@ -118,7 +124,10 @@ func (t *target) observe(ctx context.Context, live bool) (*unstructured.Unstruct
 	if !live {
 		cached, known := t.member.Cached(t.place.gvr, t.place.namespace, t.place.name)
 		if known && (cached == nil || t.isCurrent(cached)) {
-			return cached, nil // to create what is there after all fails, and is tried again
+			return cached, nil // to create what is there after all fails, and is read live then
+		}
+		if !known && isApplied(t.work) && t.member.Starting(t.place.gvr) {
+			return nil, errStarting // one list tells more than a request for each object
 		}
 	}
 	observed, err := t.resource.Get(ctx, t.place.name, metav1.GetOptions{})
@@ -133,16 +142,23 @@ func (t *target) observe(ctx context.Context, live bool) (*unstructured.Unstruct
 
 // isCurrent reports whether an object is no older than the one we wrote last.
 func (t *target) isCurrent(u *unstructured.Unstructured) bool {
-	wrote := t.ledger.get(t.member.Name(), t.place)
-	if wrote == "" || wrote == u.GetResourceVersion() {
-		return true
-	}
-	order, err := resourceversion.CompareResourceVersion(u.GetResourceVersion(), wrote)
-	return err == nil && order > 0
+	wrote := t.ledger.get(t.member.Name(), t.place).version
+	return wrote == "" || !isOlder(u.GetResourceVersion(), wrote)
+}
+
+// settle notes that an object is as it should be.
+func (t *target) settle(u *unstructured.Unstructured) {
+	t.ledger.set(t.member.Name(), t.place, entry{version: u.GetResourceVersion(), work: t.work.UID, generation: t.work.Generation})
+}
+
+// wasApplied reports whether the manifest, as it is now, was applied before.
+func (t *target) wasApplied() bool {
+	is := t.ledger.get(t.member.Name(), t.place)
+	return isApplied(t.work) || is.version != "" && is.work == t.work.UID && is.generation == t.work.Generation
 }
 
 func (t *target) create(ctx context.Context) error {
-	again := t.ledger.get(t.member.Name(), t.place) != ""
+	again := t.ledger.get(t.member.Name(), t.place).version != ""
 	desired := t.desired.DeepCopy()
 	desired.SetResourceVersion("")
 	desired.SetUID("")
@@ -152,33 +168,75 @@ func (t *target) create(ctx context.Context) error {
 	}
 	t.resources.Created(t.member.Name(), t.desired.GroupVersionKind(), again, err)
 	if err != nil {
-		return err
+		return t.lacking(err)
 	}
-	t.ledger.set(t.member.Name(), t.place, created.GetResourceVersion())
+	t.settle(created)
+	if again {
+		t.repaired()
+	}
+	namespace := t.place.namespace
+	if t.isNamespace() {
+		namespace = t.place.name
+	}
+	t.waits.came(lack{cluster: t.member.Name(), namespace: namespace})
 	return nil
+}
+
+// lacking tells what the member has to have before the object can be created, if
+// that is why it cannot.
+func (t *target) lacking(err error) error {
+	namespace := lack{cluster: t.member.Name(), namespace: t.place.namespace}
+	status := apierrors.APIStatus(nil)
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return &lackingError{lack: namespace, err: err}
+	case !apierrors.IsNotFound(err):
+		return err
+	case errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces":
+		return &lackingError{lack: namespace, err: err}
+	default: // the kind has gone since
+		meta.MaybeResetRESTMapper(t.member.Mapper())
+		return &lackingError{lack: lack{cluster: t.member.Name(), kind: t.desired.GroupVersionKind().GroupKind()}, err: err}
+	}
+}
+
+// repaired notes that the object was put right, and tells when that happens too
+// often.
+func (t *target) repaired() {
+	if t.repairs.note(t.member.Name(), t.place) {
+		t.record.Eventf(t.work, nil, corev1.EventTypeWarning, eventDriftRepeated, "Apply", "%s", truncate(fmt.Sprintf(
+			"%s had to be repaired in cluster %s %d times: something there keeps changing or removing it. From now on it is repaired less often. Find out what it is, or stop propagating what it changes.",
+			describe(t.desired), t.member.Name(), quickRepairs), maxNote))
+	}
 }
 
 // update changes the member's object unless that is not needed. Once a Work was
 // applied as it is, its member holds everything that it says, and what is more
-// there is not ours; before, a field may have to go.
+// there is not ours; before, a field may have to go. So no annotation, nor any
+// guess about defaults, is needed to know what was applied last.
+//
+// It replaces the whole object (spec: behaviour/02 2.5). Server-side apply would
+// leave to others what they added, but it refuses lists that this accepts, and
+// would keep for ever what was applied by an Update before.
 func (t *target) update(ctx context.Context, observed *unstructured.Unstructured) (wrote bool, err error) {
 	if !isManaged(observed) && !overwrites(t.desired) {
 		return false, t.notOurs()
 	}
 	desired := t.desired.DeepCopy()
 	carryOver(desired, observed)
-	desired, err = t.retain(desired, observed)
-	if err != nil {
-		return false, err
+	if t.interpreter.Supports(desired.GroupVersionKind(), configv1alpha1.InterpreterOperationRetain) {
+		if desired, err = t.interpreter.Retain(ctx, desired, observed); err != nil {
+			return false, err
+		}
 	}
 	if t.isNamespace() && !isManaged(observed) {
 		annotations := orEmpty(desired.GetAnnotations())
 		annotations[names.AdoptedAnnotation] = names.True
 		desired.SetAnnotations(annotations)
 	}
-	want, have := relevant(desired), relevant(observed)
-	if reflect.DeepEqual(want, have) || isApplied(t.work) && holds(have, want) {
-		t.ledger.set(t.member.Name(), t.place, observed.GetResourceVersion())
+	want, have, before := binding.Relevant(desired), binding.Relevant(observed), t.wasApplied()
+	if reflect.DeepEqual(want, have) || before && holds(have, want) {
+		t.settle(observed)
 		t.resources.Updated(t.member.Name(), t.desired.GroupVersionKind(), updateNotNeeded, nil)
 		return false, nil
 	}
@@ -197,8 +255,12 @@ func (t *target) update(ctx context.Context, observed *unstructured.Unstructured
 	if err != nil {
 		return false, err
 	}
-	t.ledger.set(t.member.Name(), t.place, updated.GetResourceVersion())
-	return updated.GetResourceVersion() != observed.GetResourceVersion(), nil
+	t.settle(updated)
+	wrote = updated.GetResourceVersion() != observed.GetResourceVersion()
+	if wrote && before {
+		t.repaired()
+	}
+	return wrote, nil
 }
 
 // notOurs says why an object is left alone (spec: behaviour/02 2.5, the words
