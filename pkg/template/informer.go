@@ -138,7 +138,10 @@ func (s *Store) list(ctx context.Context, gvk schema.GroupVersionKind, namespace
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", gvk.Kind, err)
 	}
-	list, err := within(r, namespaced, namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	if !namespaced && namespace != "" {
+		return nil, nil
+	}
+	list, err := within(r, namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
 	if err == nil {
 		err = isList(list, gvk)
 	}

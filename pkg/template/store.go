@@ -140,13 +140,29 @@ func (s *Store) Synced(gvk schema.GroupVersionKind) bool {
 // a kind that is not served is another error, meta.IsNoMatchError.
 func (s *Store) Get(ctx context.Context, ref workv1alpha2.ObjectReference) (*unstructured.Unstructured, error) {
 	gvk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
-	if i, ok := s.cached(gvk); ok {
-		found, exists, err := i.GetStore().GetByKey(cache.NewObjectName(ref.Namespace, ref.Name).String())
-		if u, ok := found.(*unstructured.Unstructured); ok && exists && err == nil && notOlder(u, ref.ResourceVersion) {
-			return u, nil
-		}
+	if u, _ := s.Cached(gvk, ref.Namespace, ref.Name); u != nil && notOlder(u, ref.ResourceVersion) {
+		return u, nil
 	}
 	return s.Live(ctx, gvk, ref.Namespace, ref.Name)
+}
+
+// Cached returns a template from what is known. known is false when that is not
+// complete: ask live, then. A known template that is nil is not there, or so new
+// that it has not been heard of. The object is shared: do not change it.
+func (s *Store) Cached(gvk schema.GroupVersionKind, namespace, name string) (u *unstructured.Unstructured, known bool) {
+	i, ok := s.cached(gvk)
+	if !ok {
+		return nil, false
+	}
+	found, exists, err := i.GetStore().GetByKey(cache.NewObjectName(namespace, name).String())
+	if err != nil {
+		return nil, false
+	}
+	if !exists {
+		return nil, true
+	}
+	u, ok = found.(*unstructured.Unstructured)
+	return u, ok
 }
 
 // notOlder reports whether an object is at least as new as a version of it.
@@ -166,7 +182,10 @@ func (s *Store) Live(ctx context.Context, gvk schema.GroupVersionKind, namespace
 	if err != nil {
 		return nil, fmt.Errorf("get %s: %w", what(), err)
 	}
-	u, err := within(r, namespaced, namespace).Get(ctx, name, metav1.GetOptions{})
+	if namespaced != (namespace != "") { // no such object can be, and the path would not be served
+		return nil, fmt.Errorf("get %s: %w", what(), apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, name))
+	}
+	u, err := within(r, namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("get %s: %w", what(), s.unserved(gvk, err))
 	}
@@ -240,8 +259,8 @@ func (s *Store) Resource(gvk schema.GroupVersionKind) (r dynamic.NamespaceableRe
 	return s.dynamic.Resource(k.gvr), k.namespaced, nil
 }
 
-func within(r dynamic.NamespaceableResourceInterface, namespaced bool, namespace string) dynamic.ResourceInterface {
-	if namespaced && namespace != "" {
+func within(r dynamic.NamespaceableResourceInterface, namespace string) dynamic.ResourceInterface {
+	if namespace != "" {
 		return r.Namespace(namespace)
 	}
 	return r
