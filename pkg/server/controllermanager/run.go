@@ -2,9 +2,7 @@ package controllermanager
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
@@ -68,6 +65,10 @@ type Process struct {
 	Registerer prometheus.Registerer
 	// Ready is called once, when the manager is.
 	Ready func()
+	// Share is called once, when the controllers have been set up: other roles of
+	// the process may set up theirs on the same manager, and share its cache. It
+	// runs already, and ends with this role.
+	Share func(manager.Manager)
 }
 
 // Run runs the role with the flags of its command until ctx is done and the
@@ -140,6 +141,7 @@ func (f *Flags) complete(sets *cliflag.NamedFlagSets, p Process, setGate bool) (
 		gate:       p.Gate,
 		registerer: registerer,
 		ready:      p.Ready,
+		share:      p.Share,
 		plan:       role.NewPlan(f.table, f.Controllers.Enabled, p.Gate, role.Missing),
 		idle:       idleFlags(sets),
 	}}, nil
@@ -173,6 +175,7 @@ type completed struct {
 	gate       featuregate.MutableVersionedFeatureGate
 	registerer prometheus.Registerer
 	ready      func()
+	share      func(manager.Manager)
 	plan       role.Plan[*setting]
 	idle       []string
 }
@@ -230,45 +233,6 @@ func Setup(mgr manager.Manager, c Completed) error {
 	return c.plan.SetUp(mgr, shared)
 }
 
-// A starter sets the controllers up as soon as the API server serves what they
-// watch. A new control plane has its API types a moment after its components
-// have started; a controller that is set up before looks for them again only
-// seconds later.
-type starter struct {
-	mgr  manager.Manager
-	c    Completed
-	done chan struct{} // closed when all are set up
-}
-
-// Start implements manager.Runnable.
-func (s *starter) Start(ctx context.Context) error {
-	client, err := discovery.NewDiscoveryClientForConfigAndClient(s.c.config, s.mgr.GetHTTPClient())
-	if err != nil {
-		return fmt.Errorf("make a discovery client: %w", err)
-	}
-	if err := waitServed(ctx, client, s.c.plan.Needs(), s.mgr.GetLogger()); err != nil {
-		return nil // the process ends
-	}
-	if err := Setup(s.mgr, s.c); err != nil {
-		return err
-	}
-	close(s.done)
-	return nil
-}
-
-// NeedLeaderElection says that a process that stands by fills its caches, too.
-func (s *starter) NeedLeaderElection() bool { return false }
-
-// check is for the readiness probe.
-func (s *starter) check(*http.Request) error {
-	select {
-	case <-s.done:
-		return nil
-	default:
-		return errors.New("the controllers have not been set up yet")
-	}
-}
-
 // Run makes a manager and runs it until ctx is done and everything in it has
 // stopped. Losing the lease is an error.
 func (c Completed) Run(ctx context.Context) error {
@@ -286,17 +250,22 @@ func (c Completed) Run(ctx context.Context) error {
 	if err := role.AddProbes(mgr); err != nil {
 		return err
 	}
-	s := &starter{mgr: mgr, c: c, done: make(chan struct{})}
-	if err := mgr.AddReadyzCheck("controllers", s.check); err != nil {
-		return fmt.Errorf("add readiness check: %w", err)
-	}
-	if c.ready != nil {
-		if err := role.NotifyReady(mgr, c.flags.LeaderElection.Enabled, s.done, c.ready); err != nil {
+	done, err := role.SetUpWhenServed(mgr, c.plan.Needs(), func() error {
+		if err := Setup(mgr, c); err != nil {
 			return err
 		}
+		if c.share != nil {
+			c.share(mgr)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	if err := mgr.Add(s); err != nil {
-		return fmt.Errorf("set up the controllers: %w", err)
+	if c.ready != nil {
+		if err := role.NotifyReady(mgr, c.flags.LeaderElection.Enabled, done, c.ready); err != nil {
+			return err
+		}
 	}
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("run the controller manager: %w", role.Explain(err))

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/karmadactl/karmadactl/pkg/server/controllermanager"
 )
@@ -105,6 +106,24 @@ func TestRunReady(t *testing.T) {
 	eventually(t, "the process becomes ready", func(ctx context.Context) error {
 		return get(ctx, "http://"+health+"/readyz", "ok")
 	})
+}
+
+// What is shared runs already, and nobody gets it before its own controllers do.
+func TestRunShares(t *testing.T) {
+	_, config := newStub(t)
+	shared := make(chan manager.Manager, 1)
+	_, done := start(t, []string{"--leader-elect=false", "--health-probe-bind-address=0", "--metrics-bind-address=0"},
+		controllermanager.Process{RESTConfig: config, Share: func(mgr manager.Manager) { shared <- mgr }})
+	select {
+	case mgr := <-shared:
+		ran := make(chan struct{})
+		if err := mgr.Add(manager.RunnableFunc(func(context.Context) error { close(ran); return nil })); err != nil {
+			t.Fatal(err)
+		}
+		<-ran
+	case err := <-done:
+		t.Fatalf("ended before it shared its manager: %v", err)
+	}
 }
 
 func TestRunStandby(t *testing.T) {

@@ -1,0 +1,13 @@
+package scheduler
+
+// Unread is unread, for the test that its flags exist.
+func Unread() []string { return unread() }
+
+// Uses says whether the flags of args choose a plugin.
+func Uses(args []string, plugin string, p Process) (bool, error) {
+	c, err := Parse(args, p)
+	if err != nil {
+		return false, err
+	}
+	return c.flags.usesPlugin(plugin), nil
+}
