@@ -57,6 +57,7 @@ const (
 	PortKarmadaControllerManagerHealth  = "karmadaControllerManagerHealth"
 	PortKarmadaControllerManagerMetrics = "karmadaControllerManagerMetrics"
 	PortKarmadaAggregatedAPIServer      = "karmadaAggregatedAPIServer"
+	PortKarmadaSchedulerHealth          = "karmadaSchedulerHealth"
 	PortKarmadaWebhook                  = "karmadaWebhook"
 	PortNodes                           = "nodes"
 )
@@ -123,7 +124,8 @@ func (c Config) PortNames() []string {
 	if c.Kind == KindMember {
 		return append(common, PortKubeScheduler, PortNodes)
 	}
-	return append(common, PortKarmadaAggregatedAPIServer, PortKarmadaControllerManagerHealth, PortKarmadaControllerManagerMetrics, PortKarmadaWebhook)
+	return append(common, PortKarmadaAggregatedAPIServer, PortKarmadaControllerManagerHealth, PortKarmadaControllerManagerMetrics, PortKarmadaWebhook,
+		PortKarmadaSchedulerHealth)
 }
 
 // Validate reports everything that is wrong with c at once.

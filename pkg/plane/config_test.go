@@ -287,29 +287,29 @@ func TestChoosePorts(t *testing.T) {
 		"Fresh": {
 			reason: "The ports follow the API server's.",
 			config: NewConfig(KindControlPlane, "karmada"),
-			want:   []int{32444, 32445, 32446, 32447, 32448, 32449, 32450},
+			want:   []int{32444, 32445, 32446, 32447, 32448, 32449, 32450, 32451},
 		},
 		"Taken": {
 			reason: "Ports of others are stepped over.",
 			config: NewConfig(KindControlPlane, "karmada"),
 			inUse:  []int{32444, 32446, 32447},
-			want:   []int{32445, 32448, 32449, 32450, 32451, 32452, 32453},
+			want:   []int{32445, 32448, 32449, 32450, 32451, 32452, 32453, 32454},
 		},
 		"Kept": {
 			reason: "What is installed moves no port without need; the one that was lost gets the next free one.",
 			config: aConfig(KindControlPlane, func(c *Config) { c.Ports[PortEtcdClient] = 40000 }),
 			inUse:  []int{32445},
-			want:   []int{40000, 32444, 32446, 32447, 32448, 32449, 32450},
+			want:   []int{40000, 32444, 32446, 32447, 32448, 32449, 32450, 32451},
 		},
 		"MovedAPIServer": {
 			reason: "The API server's own port is never given to another.",
 			config: aConfig(KindControlPlane, func(c *Config) { c.Port = 32445 }),
-			want:   []int{32444, 32451, 32446, 32447, 32448, 32449, 32450},
+			want:   []int{32444, 32452, 32446, 32447, 32448, 32449, 32450, 32451},
 		},
 		"Twice": {
 			reason: "A port that two have is given to the first.",
 			config: aConfig(KindControlPlane, func(c *Config) { c.Ports[PortEtcdPeer] = c.Ports[PortEtcdClient] }),
-			want:   []int{32444, 32445, 32446, 32447, 32448, 32449, 32450},
+			want:   []int{32444, 32445, 32446, 32447, 32448, 32449, 32450, 32451},
 		},
 		"Member": {
 			reason: "A member has ports for its scheduler and its nodes.",

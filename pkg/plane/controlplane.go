@@ -21,6 +21,7 @@ const (
 	KubeScheduler              = "kube-scheduler"
 	KarmadaAggregatedAPIServer = names.AggregatedAPIServer
 	KarmadaControllerManager   = names.ControllerManager
+	KarmadaScheduler           = names.Scheduler
 	KarmadaWebhook             = names.Webhook
 	Nodes                      = "nodes"
 )
@@ -76,6 +77,7 @@ func ControlPlane(cfg Config, l Layout) Plane {
 			// It is ready when the API types are there, which are installed once every component is well.
 			Health: HealthCheck{URL: "http://" + health.Address() + "/healthz"},
 		},
+		scheduler(cfg, ours),
 	}
 	return p
 }
@@ -201,6 +203,26 @@ func aggregatedAPIServer(cfg Config, l Layout, kubeconfig string) Component {
 		Listen: []Endpoint{secure},
 		After:  []string{KubeAPIServer},
 		Health: HealthCheck{URL: "https://" + secure.Address() + "/readyz", CAFile: l.pki("ca.crt")},
+	}
+}
+
+// scheduler describes karmada-scheduler. In one process with karmada-controller-manager it shares that one's manager,
+// with its cache and its metrics, so it has the same kubeconfig, and a health probe only.
+func scheduler(cfg Config, kubeconfig string) Component {
+	health := Endpoint{Name: "health", Host: loopback, Port: cfg.Ports[PortKarmadaSchedulerHealth]}
+	return Component{
+		Name: KarmadaScheduler,
+		Role: KarmadaScheduler,
+		Args: []string{
+			"--kubeconfig=" + kubeconfig,
+			"--health-probe-bind-address=" + health.Address(),
+			"--metrics-bind-address=0",
+			"--leader-elect=false",
+		},
+		Listen: []Endpoint{health},
+		After:  []string{KubeAPIServer},
+		// As for karmada-controller-manager: the API types come later.
+		Health: HealthCheck{URL: "http://" + health.Address() + "/healthz"},
 	}
 }
 

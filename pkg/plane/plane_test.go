@@ -418,6 +418,7 @@ func TestSecureDefaults(t *testing.T) {
 		},
 		KarmadaWebhook:           {"tls-min-version": "1.3", "bind-address": loopback},
 		KarmadaControllerManager: {"leader-elect": "false"},
+		KarmadaScheduler:         {"leader-elect": "false"},
 	}
 	// Anonymous access is given by path in the authentication configuration, which excludes these.
 	forbidden := []string{"anonymous-auth", "insecure-port", "insecure-bind-address", "token-auth-file", "listen-metrics-urls"}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/plane"
@@ -18,6 +19,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/server/kube"
 	planerole "github.com/karmadactl/karmadactl/pkg/server/plane"
 	"github.com/karmadactl/karmadactl/pkg/server/role"
+	"github.com/karmadactl/karmadactl/pkg/server/scheduler"
 	"github.com/karmadactl/karmadactl/pkg/server/webhook"
 	"github.com/karmadactl/karmadactl/pkg/util/version"
 )
@@ -43,6 +45,7 @@ func roles() []roleEntry {
 			return planerole.NewMember(s, memberRunners()), nil
 		}},
 		{plane.KarmadaControllerManager, "Run the controllers of Karmada", controllermanager.New},
+		{names.Scheduler, "Decide which clusters resources go to", scheduler.New},
 		{names.AggregatedAPIServer, "Serve the API of clusters", aggregatedapiserver.New},
 		{names.Webhook, "Serve the admission webhooks of the control plane", webhook.New},
 		{names.Agent, "Run the agent of a member cluster in pull mode", agent.New},
@@ -53,13 +56,16 @@ func roles() []roleEntry {
 	}
 }
 
+// controlPlaneRunners are the roles of one control plane. Those that watch the same objects share one manager.
 func controlPlaneRunners() map[string]local.Runner {
+	shared := newSharedManager()
 	return map[string]local.Runner{
 		plane.Etcd:                       kube.RunEtcd,
 		plane.KubeAPIServer:              kube.RunAPIServer,
 		plane.KubeControllerManager:      kube.RunControllerManager,
 		plane.KarmadaAggregatedAPIServer: aggregatedapiserver.Run,
-		plane.KarmadaControllerManager:   runControllerManager,
+		plane.KarmadaControllerManager:   runControllerManager(shared),
+		plane.KarmadaScheduler:           runScheduler(shared),
 		plane.KarmadaWebhook:             webhook.Run,
 	}
 }
@@ -74,8 +80,41 @@ func memberRunners() map[string]local.Runner {
 	}
 }
 
-func runControllerManager(ctx context.Context, args []string) error {
-	return controllermanager.Run(ctx, args, controllermanager.Process{})
+func runControllerManager(shared *sharedManager) local.Runner {
+	return func(ctx context.Context, args []string) error {
+		return controllermanager.Run(ctx, args, controllermanager.Process{Share: shared.publish})
+	}
+}
+
+func runScheduler(shared *sharedManager) local.Runner {
+	return func(ctx context.Context, args []string) error {
+		return scheduler.RunShared(ctx, args, scheduler.Process{}, shared.wait)
+	}
+}
+
+// A sharedManager is how the controller manager of a process gives its manager to the roles that share its cache. Each
+// of them has its own health and its own failures: the process ends with whichever fails.
+type sharedManager struct {
+	ready   chan struct{}
+	manager manager.Manager // read after ready
+}
+
+func newSharedManager() *sharedManager { return &sharedManager{ready: make(chan struct{})} }
+
+// publish is called once.
+func (s *sharedManager) publish(mgr manager.Manager) {
+	s.manager = mgr
+	close(s.ready)
+}
+
+// wait returns the manager as soon as there is one, or the error of ctx.
+func (s *sharedManager) wait(ctx context.Context) (manager.Manager, error) {
+	select {
+	case <-s.ready:
+		return s.manager, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // NewCommand returns the command of the karmada binary as it is called by args, the program's name first. Called by

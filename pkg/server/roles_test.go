@@ -1,11 +1,14 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/karmadactl/karmadactl/pkg/plane"
 	"github.com/karmadactl/karmadactl/pkg/plane/local"
@@ -39,6 +42,22 @@ func TestEveryComponentHasARunner(t *testing.T) {
 	}
 }
 
+func TestSharedManager(t *testing.T) {
+	shared := newSharedManager()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := shared.wait(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that who waits ends with the process", err)
+	}
+	mgr := struct{ manager.Manager }{}
+	go shared.publish(mgr)
+	for range 2 {
+		if got, err := shared.wait(t.Context()); err != nil || got != manager.Manager(mgr) {
+			t.Errorf("got %v, %v: everybody who waits gets the manager", got, err)
+		}
+	}
+}
+
 // Only the role that is asked for is made, since upstream's constructors install signal handlers: here, none.
 func TestHelpNamesEveryRole(t *testing.T) {
 	s, _, out, _ := genericiooptions.NewTestIOStreams()
@@ -50,7 +69,7 @@ func TestHelpNamesEveryRole(t *testing.T) {
 	if err := cmd.Execute(); err != nil {
 		t.Fatal(err)
 	}
-	for _, role := range []string{"plane", "member", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "karmada-controller-manager"} {
+	for _, role := range []string{"plane", "member", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "karmada-controller-manager", "karmada-scheduler"} {
 		if !strings.Contains(out.String(), "\n  "+role+" ") {
 			t.Errorf("%s is not in the help:\n%s", role, out.String())
 		}

@@ -236,7 +236,7 @@ func TestPreview(t *testing.T) {
 	for _, c := range preview.Components {
 		components = append(components, c.Name)
 	}
-	if diff := cmp.Diff([]string{"etcd", "karmada-webhook", "kube-apiserver", "kube-controller-manager", "karmada-aggregated-apiserver", "karmada-controller-manager"}, components); diff != "" {
+	if diff := cmp.Diff([]string{"etcd", "karmada-webhook", "kube-apiserver", "kube-controller-manager", "karmada-aggregated-apiserver", "karmada-controller-manager", "karmada-scheduler"}, components); diff != "" {
 		t.Errorf("components differ (-want +got):\n%s", diff)
 	}
 	for _, object := range []string{"Namespace karmada-system", "Namespace karmada-cluster", "ClusterRole karmada-view", "ConfigMap kube-public/cluster-info", "APIService v1alpha1.cluster.karmada.io", "MutatingWebhookConfiguration mutating-config"} {
@@ -488,6 +488,7 @@ func TestStatusOfAStoppedPlane(t *testing.T) {
 		{Name: plane.KubeControllerManager, Phase: Stopped},
 		{Name: plane.KarmadaAggregatedAPIServer, Phase: Stopped},
 		{Name: plane.KarmadaControllerManager, Phase: Stopped},
+		{Name: plane.KarmadaScheduler, Phase: Stopped},
 	}
 	for i := range want {
 		want[i].Address = p.Components[i].Listen[0].Address()
