@@ -81,7 +81,7 @@ func (s *Store) watch(gvk schema.GroupVersionKind, k kind) error {
 	)
 	err := errors.Join(
 		i.SetTransform(stripManagedFields),
-		i.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) { s.watchFailed(ctx, gvk, i, err) }),
+		i.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) { s.listFailed(ctx, gvk, i, err) }),
 	)
 	for sub := range s.subscribers {
 		err = errors.Join(err, sub.follow(gvk, i))
@@ -103,15 +103,25 @@ func (s *Store) listWatch(gvk schema.GroupVersionKind, i *informer) *cache.ListW
 	resource := s.dynamic.Resource(i.kind.gvr)
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			list, err := resource.List(ctx, o)
-			if err == nil {
-				err = isList(list, gvk)
+			for pause := s.shortest; ; {
+				news := s.newsToCome()
+				list, err := resource.List(ctx, o)
+				if err == nil {
+					err = isList(list, gvk)
+				}
+				if err == nil {
+					i.unserved.Store(false)
+					return list, nil
+				}
+				s.listFailed(ctx, gvk, i, err)
+				if !i.unserved.Load() {
+					return nil, err
+				}
+				// The informer itself would not hear the news, and try again too late.
+				if err := s.await(ctx, news, &pause); err != nil {
+					return nil, err
+				}
 			}
-			if err != nil {
-				return nil, err
-			}
-			i.unserved.Store(false)
-			return list, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			events, err := resource.Watch(ctx, o)
@@ -163,10 +173,10 @@ func stripManagedFields(in any) (any, error) {
 	return in, nil
 }
 
-// watchFailed notes that a kind is not served, any more or for a moment.
-// Whatever is wrong, the informer tries again and keeps what it knows.
-func (s *Store) watchFailed(ctx context.Context, gvk schema.GroupVersionKind, i *informer, err error) {
-	klog.FromContext(ctx).V(4).Info("Watch of templates ended", "kind", gvk.String(), "err", err)
+// listFailed notes that a kind is not served, any more or for a moment. Whatever is
+// wrong, the informer tries again and keeps what it knows.
+func (s *Store) listFailed(ctx context.Context, gvk schema.GroupVersionKind, i *informer, err error) {
+	klog.FromContext(ctx).V(4).Info("Could not list or watch templates", "kind", gvk.String(), "err", err)
 	if (apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)) && i.unserved.CompareAndSwap(false, true) {
 		s.forget(gvk)
 	}

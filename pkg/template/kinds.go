@@ -72,26 +72,41 @@ func (s *Store) look(ctx context.Context, gvk schema.GroupVersionKind) {
 		defer s.mu.Unlock()
 		delete(s.sought, gvk)
 	}()
-	for pause := s.shortest; ; pause = min(2*pause, s.longest) {
-		s.mu.Lock()
-		news := s.news
-		s.mu.Unlock()
+	for pause := s.shortest; ; {
+		news := s.newsToCome()
 		err := s.find(ctx, gvk)
 		if err == nil {
 			return
 		}
 		klog.FromContext(ctx).V(2).Info("Cannot follow templates yet", "kind", gvk.String(), "err", err)
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if s.await(ctx, news, &pause) != nil {
 			return
-		case <-news:
-			timer.Stop()
-			pause = s.shortest / 2
-		case <-timer.C:
 		}
 	}
+}
+
+// newsToCome returns a channel that is closed when what is served may have changed
+// since the call.
+func (s *Store) newsToCome() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.news
+}
+
+// await waits for news, or for a pause, which it makes longer for the next time;
+// after news it begins anew, as what they tell of takes a moment to be served.
+func (s *Store) await(ctx context.Context, news <-chan struct{}, pause *time.Duration) error {
+	timer := time.NewTimer(*pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-news:
+		*pause = s.shortest
+	case <-timer.C:
+		*pause = min(2**pause, s.longest)
+	}
+	return nil
 }
 
 // find follows a kind if it is served.
