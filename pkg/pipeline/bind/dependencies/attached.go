@@ -166,7 +166,7 @@ func (r *Reconciler) settle(ctx context.Context, a, rb *workv1alpha2.ResourceBin
 		if s.Namespace != rb.Namespace || s.Name != rb.Name {
 			by = &workv1alpha2.ResourceBinding{}
 			key := client.ObjectKey{Namespace: s.Namespace, Name: s.Name}
-			err := r.client.Get(ctx, key, by, &client.GetOptions{UnsafeDisableDeepCopy: ptr.To(true)})
+			err := r.client.Get(ctx, key, by, client.UnsafeDisableDeepCopy)
 			if apierrors.IsNotFound(err) {
 				continue
 			}
