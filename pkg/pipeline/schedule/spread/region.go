@@ -106,97 +106,99 @@ func (r request) weigh(clusters []candidate.Cluster) int64 {
 // beyond what tens of regions make, and keeps hundreds from taking hours.
 const searchLimit = 1 << 20
 
-// A path is a combination of regions, the most wanted first.
-type path struct {
-	groups        []group
-	weight, value int64
+// compareGroups puts small groups first: large ones are added only where they
+// are needed.
+func compareGroups(a, b group) int {
+	return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(b.weight, a.weight), strings.Compare(a.name, b.name))
 }
 
-// choose returns the combination of regions, within bounds and with enough
-// clusters in it, that is wanted most; of equal ones the one with more clusters,
-// then the one found first. A shorter combination that the best one begins with,
-// and that is enough by itself, is preferred. Nothing is returned when there is
-// none.
+// A search looks for combinations of regions that are enough.
+type search struct {
+	sorted  []group // by compareGroups
+	regions bounds
+	// leastClusters is how many clusters a combination must have.
+	leastClusters int64
+}
+
+// choose returns the combination that is wanted most, its most wanted region
+// first; of equal ones the one with more clusters, then the one found first. A
+// shorter combination that it begins with, and that was found as well, is
+// preferred. Nothing is returned when there is none.
 func choose(groups []group, regions bounds, leastClusters int64) []group {
-	sorted := slices.Clone(groups)
-	slices.SortFunc(sorted, func(a, b group) int {
-		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(b.weight, a.weight), strings.Compare(a.name, b.name))
+	s := search{slices.Clone(groups), regions, leastClusters}
+	slices.SortFunc(s.sorted, compareGroups)
+	var best []group
+	var bestWeight, bestValue int64
+	s.each(func(found []group, weight, value int64) {
+		if best == nil || weight > bestWeight || weight == bestWeight && value > bestValue {
+			best, bestWeight, bestValue = slices.Clone(found), weight, value
+		}
 	})
-	paths := feasible(sorted, regions, leastClusters)
-	if len(paths) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(paths, func(a, b path) int {
-		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(b.value, a.value))
-	})
-	best := paths[0]
-	for _, p := range paths[1:] {
-		if p.begins(best) {
-			best = p
+	slices.SortStableFunc(best, func(a, b group) int { return cmp.Compare(b.weight, a.weight) })
+	for n := 1; n < len(best); n++ {
+		if s.finds(best[:n]) {
+			return best[:n]
 		}
 	}
-	return best.groups
+	return best
 }
 
-func (p path) begins(other path) bool {
-	if len(p.groups) >= len(other.groups) {
-		return false
-	}
-	for i := range p.groups {
-		if p.groups[i].name != other.groups[i].name {
-			return false
+// each visits the combinations that are enough, with their weight and value. One
+// that is enough is not extended. What is visited is valid until visit returns.
+func (s search) each(visit func(found []group, weight, value int64)) {
+	if len(s.sorted) == s.regions.least {
+		var weight, value int64
+		for _, g := range s.sorted {
+			weight += g.weight
+			value += g.value
 		}
-	}
-	return true
-}
-
-// feasible returns the combinations that are enough, in the order in which they
-// are found. One that is enough is not extended.
-func feasible(sorted []group, regions bounds, leastClusters int64) []path {
-	if len(sorted) == regions.least {
-		return enough(sorted, leastClusters)
+		if len(s.sorted) > 0 && value >= s.leastClusters {
+			visit(s.sorted, weight, value)
+		}
+		return
 	}
 	var (
-		found []path
 		taken []group
 		steps int
-		walk  func(from int, value int64)
+		walk  func(from int, weight, value int64)
 	)
-	walk = func(from int, value int64) {
-		if steps++; steps > searchLimit {
+	walk = func(from int, weight, value int64) {
+		if s.enough(len(taken), value) {
+			visit(taken, weight, value)
 			return
 		}
-		if len(taken) > 0 && len(taken) >= regions.least && value >= leastClusters {
-			found = append(found, newPath(taken))
+		if len(taken) >= s.regions.most {
 			return
 		}
-		if len(taken) >= regions.most {
-			return
-		}
-		for i := from; i < len(sorted); i++ {
-			taken = append(taken, sorted[i])
-			walk(i+1, value+sorted[i].value)
+		for i := from; i < len(s.sorted); i++ {
+			if steps++; steps > searchLimit {
+				return
+			}
+			g := s.sorted[i]
+			taken = append(taken, g)
+			walk(i+1, weight+g.weight, value+g.value)
 			taken = taken[:len(taken)-1]
 		}
 	}
-	walk(0, 0)
-	return found
+	walk(0, 0, 0)
 }
 
-func enough(all []group, leastClusters int64) []path {
-	p := newPath(all)
-	if len(all) == 0 || p.value < leastClusters {
-		return nil
-	}
-	return []path{p}
+func (s search) enough(regions int, clusters int64) bool {
+	return regions > 0 && regions >= s.regions.least && clusters >= s.leastClusters
 }
 
-func newPath(groups []group) path {
-	p := path{groups: slices.Clone(groups)}
-	for _, g := range groups {
-		p.weight += g.weight
-		p.value += g.value
+// finds reports whether each visits a combination: it is enough, and would not be
+// without its last region.
+func (s search) finds(groups []group) bool {
+	if len(s.sorted) == s.regions.least || len(groups) > s.regions.most {
+		return false
 	}
-	slices.SortStableFunc(p.groups, func(a, b group) int { return cmp.Compare(b.weight, a.weight) })
-	return p
+	value := int64(0)
+	for i, g := range slices.SortedFunc(slices.Values(groups), compareGroups) {
+		value += g.value
+		if s.enough(i+1, value) {
+			return i+1 == len(groups)
+		}
+	}
+	return false
 }
