@@ -145,7 +145,6 @@ const (
 	// claims them.
 	ByPolicy = "policy"
 	// ByCluster indexes bindings by the names of the clusters in spec.clusters.
-	// Whoever sets up the Cluster controller makes it.
 	ByCluster = "spec.clusters.name"
 )
 
@@ -174,8 +173,24 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 		if err := indexer.IndexField(ctx, b, ByPolicy, byPolicy); err != nil {
 			return fmt.Errorf("index bindings by policy: %w", err)
 		}
+		if err := indexer.IndexField(ctx, b, ByCluster, Clusters); err != nil {
+			return fmt.Errorf("index bindings by cluster: %w", err)
+		}
 	}
 	return nil
+}
+
+// Clusters returns the names of the clusters that a binding is scheduled to.
+func Clusters(o client.Object) []string {
+	b, ok := o.(Object)
+	if !ok {
+		return nil
+	}
+	var clusters []string
+	for _, target := range b.BindingSpec().Clusters {
+		clusters = append(clusters, target.Name)
+	}
+	return clusters
 }
 
 // values returns what a map has under some keys.

@@ -82,6 +82,13 @@ func readBy() []featuregate.Feature {
 	return []featuregate.Feature{
 		ControllerPriorityQueue,
 		CustomizedClusterResourceModeling,
+		MultiplePodTemplatesScheduling,
+		PriorityBasedScheduling,
+		PropagateDeps,
+		PropagationPolicyPreemption,
+		ResourceQuotaEstimate,
+		StatefulFailoverInjection,
+		WorkloadAffinity,
 	}
 }
 

@@ -132,12 +132,12 @@ func TestGatesAreIndependent(t *testing.T) {
 
 func TestUnread(t *testing.T) {
 	got := features.Unread(map[string]bool{
-		"WorkloadAffinity": true, "MultiClusterService": true, // nothing reads them yet
+		"Failover": true, "MultiClusterService": true, // nothing reads them yet
 		"ControllerPriorityQueue": false, // the manager reads it
 		"ContextualLogging":       true,  // the logging library reads it
 		"AllAlpha":                true,  // stands for others
 	})
-	if diff := cmp.Diff([]string{"MultiClusterService", "WorkloadAffinity"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"Failover", "MultiClusterService"}, got); diff != "" {
 		t.Errorf("unread (-want +got):\n%s", diff)
 	}
 }

@@ -13,19 +13,6 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/binding"
 )
 
-// clustersOf returns the names of the clusters that a binding is scheduled to.
-func clustersOf(o client.Object) []string {
-	b, ok := o.(binding.Object)
-	if !ok {
-		return nil
-	}
-	var clusters []string
-	for _, target := range b.BindingSpec().Clusters {
-		clusters = append(clusters, target.Name)
-	}
-	return clusters
-}
-
 // leaveBindings takes a cluster out of all bindings, or leaves that to the
 // scheduler, and says whether no binding has it any more.
 func (r *Reconciler) leaveBindings(ctx context.Context, cluster string) (bool, error) {

@@ -140,8 +140,8 @@ func newWorld(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) *
 	inner := fake.NewClientBuilder().WithScheme(scheme).
 		WithObjects(objects...).
 		WithStatusSubresource(&clusterv1alpha1.Cluster{}, &workv1alpha1.Work{}).
-		WithIndex(&workv1alpha2.ResourceBinding{}, binding.ByCluster, clustersOf).
-		WithIndex(&workv1alpha2.ClusterResourceBinding{}, binding.ByCluster, clustersOf).
+		WithIndex(&workv1alpha2.ResourceBinding{}, binding.ByCluster, binding.Clusters).
+		WithIndex(&workv1alpha2.ClusterResourceBinding{}, binding.ByCluster, binding.Clusters).
 		WithInterceptorFuncs(funcs).
 		Build()
 	w.client = interceptor.NewClient(inner, w.counting())

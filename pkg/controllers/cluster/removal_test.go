@@ -15,6 +15,7 @@ import (
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
+	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
 )
 
@@ -231,10 +232,10 @@ func TestUnassign(t *testing.T) {
 	got := map[string][]string{}
 	for _, name := range []string{"two", "one", "other"} {
 		b, _ := read(t, w.client, newBinding(name))
-		got[name] = clustersOf(b)
+		got[name] = binding.Clusters(b)
 	}
 	b, _ := read(t, w.client, globalBinding("global"))
-	got["global"] = clustersOf(b)
+	got["global"] = binding.Clusters(b)
 	want := map[string][]string{"two": {"m2"}, "one": nil, "other": {"m2"}, "global": nil}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("only the cluster that goes is taken out (-want +got):\n%s", diff)
@@ -271,7 +272,7 @@ func TestUnassignConflict(t *testing.T) {
 			t.Fatal(err)
 		}
 		b, _ := read(t, w.client, newBinding("b"))
-		if got := strings.Join(clustersOf(b), " "); got != want {
+		if got := strings.Join(binding.Clusters(b), " "); got != want {
 			t.Errorf("clusters %q, want %q", got, want)
 		}
 	}

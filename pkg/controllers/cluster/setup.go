@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -52,12 +51,9 @@ type Options struct {
 	StartupGracePeriod time.Duration
 }
 
-// Setup adds the controller and the monitor of agents to a manager. Both run on
-// the leader.
+// Setup adds the controller and the monitor of agents to a manager, which has
+// the indices of binding.Index. Both run on the leader.
 func Setup(mgr manager.Manager, o Options) error {
-	if err := indexBindings(mgr); err != nil {
-		return err
-	}
 	r := &Reconciler{
 		client:   mgr.GetClient(),
 		live:     mgr.GetAPIReader(),
@@ -71,25 +67,14 @@ func Setup(mgr manager.Manager, o Options) error {
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(clusterChanged())).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOfNamespace), builder.WithPredicates(deletions())).
 		Watches(&workv1alpha1.Work{}, r.whenLeaving(clusterOfWork)).
-		Watches(&workv1alpha2.ResourceBinding{}, r.whenLeaving(clustersOf)).
-		Watches(&workv1alpha2.ClusterResourceBinding{}, r.whenLeaving(clustersOf)).
+		Watches(&workv1alpha2.ResourceBinding{}, r.whenLeaving(binding.Clusters)).
+		Watches(&workv1alpha2.ClusterResourceBinding{}, r.whenLeaving(binding.Clusters)).
 		WithOptions(controller.Options{RateLimiter: o.RateLimiter}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 	if err != nil {
 		return fmt.Errorf("set up %s: %w", Name, err)
 	}
 	return mgr.Add(newMonitor(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetLogger().WithName("cluster-monitor"), o))
-}
-
-func indexBindings(mgr manager.Manager) error {
-	var errs []error
-	for _, o := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
-		errs = append(errs, mgr.GetFieldIndexer().IndexField(context.Background(), o, binding.ByCluster, clustersOf))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("index bindings by cluster: %w", err)
-	}
-	return nil
 }
 
 // clusterChanged passes changes that matter here: the status changes all the

@@ -222,13 +222,11 @@ func (f *Flags) addFailoverFlags(generic, failover *pflag.FlagSet) {
 // part that reads one takes it off.
 func unread() []string {
 	return []string{"cluster-api-context", "cluster-api-kubeconfig",
-		"concurrent-cluster-propagation-policy-syncs", "concurrent-dependent-resource-syncs",
-		"concurrent-propagation-policy-syncs", "concurrent-resource-template-syncs", "enable-taint-manager", "federated-resource-quota-sync-period",
+		"enable-taint-manager", "federated-resource-quota-sync-period",
 		"graceful-eviction-timeout", "horizontal-pod-autoscaler-cpu-initialization-period",
 		"horizontal-pod-autoscaler-downscale-delay", "horizontal-pod-autoscaler-downscale-stabilization",
 		"horizontal-pod-autoscaler-initial-readiness-delay", "horizontal-pod-autoscaler-sync-period",
 		"horizontal-pod-autoscaler-tolerance", "horizontal-pod-autoscaler-upscale-delay",
-		"skipped-propagating-apis", "skipped-propagating-namespaces",
 		"enable-no-execute-taint-eviction", "no-execute-taint-eviction-purge-mode", "resource-eviction-rate",
 	}
 }

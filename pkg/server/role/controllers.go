@@ -17,6 +17,9 @@ import (
 type Controller[S any] struct {
 	Name         string
 	OffByDefault bool
+	// Always says that it cannot be turned off, and that --controllers does not
+	// know it.
+	Always bool
 	// Gate, unless it is empty, must be on for the controller to run.
 	Gate featuregate.Feature
 	// Needs are the kinds that it watches, apart from those of Kubernetes, for a
@@ -30,6 +33,9 @@ type Controller[S any] struct {
 func ControllersFlag[S any](table []Controller[S]) flags.Controllers {
 	var known, off []string
 	for _, c := range table {
+		if c.Always {
+			continue
+		}
 		known = append(known, c.Name)
 		if c.OffByDefault {
 			off = append(off, c.Name)
@@ -62,7 +68,7 @@ func NewPlan[S any](table []Controller[S], enabled func(name string) bool, gate 
 	for _, c := range table {
 		missing := c.Setup == nil
 		switch {
-		case !enabled(c.Name):
+		case !c.Always && !enabled(c.Name):
 		case missing && first == Missing:
 			p.Missing = append(p.Missing, c.Name)
 		case c.Gate != "" && !gate.Enabled(c.Gate):

@@ -14,6 +14,9 @@ func ControllerTable[S any](t *testing.T, table []role.Controller[S], known, off
 	t.Helper()
 	var names, off []string
 	for _, c := range table {
+		if c.Always {
+			continue
+		}
 		names = append(names, c.Name)
 		if c.OffByDefault {
 			off = append(off, c.Name)

@@ -1,0 +1,349 @@
+package propagation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/test/chaos/rig"
+)
+
+// strikes is how often the control plane is killed. KARMADA_KILLS makes it more thorough.
+func strikes(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("KARMADA_KILLS")
+	if text == "" {
+		return 4
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("KARMADA_KILLS=%s: want a number of at least 1", text)
+	}
+	return n
+}
+
+// A guard notes what is removed from the members that nobody asked to remove.
+type guard struct {
+	mu      sync.Mutex
+	removed []string
+}
+
+// watch follows the objects of a resource in a namespace on all members until the test ends.
+func (g *guard) watch(t *testing.T, gvr schema.GroupVersionResource, namespace string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	for _, m := range shared.members {
+		informer := dynamicinformer.NewFilteredDynamicSharedInformerFactory(m.dynamic, 0, namespace, nil).ForResource(gvr).Informer()
+		registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
+			name, err := cache.DeletionHandlingObjectToName(obj)
+			if err != nil {
+				return
+			}
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.removed = append(g.removed, m.name+": "+gvr.Resource+" "+name.String())
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go informer.RunWithContext(ctx)
+		eventually(t, "the guard sees "+m.name, func() error {
+			if !registration.HasSynced() {
+				return errors.New("it has not seen everything yet")
+			}
+			return nil
+		})
+	}
+}
+
+func (g *guard) check(t *testing.T) {
+	t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, what := range g.removed {
+		t.Errorf("nobody asked to remove it: %s", what)
+	}
+}
+
+// planeProcess is the process that holds the control plane.
+func planeProcess(t *testing.T) rig.Process {
+	t.Helper()
+	var found rig.Process
+	eventually(t, "the control plane runs", func() error {
+		running, err := shared.Processes()
+		if err != nil {
+			return err
+		}
+		for _, p := range running {
+			if p.Role() == "plane" {
+				found = p
+				return nil
+			}
+		}
+		return fmt.Errorf("there is %v", running)
+	})
+	return found
+}
+
+// TestKilledUnderLoad kills the control plane while objects are created and changed.
+func TestKilledUnderLoad(t *testing.T) {
+	const namespace, count = "killed", 40
+	makeNamespace(t, namespace)
+	shared.control.create(t, every(t, namespace, "v1", "ConfigMap"))
+	shared.control.create(t, every(t, namespace, "apps/v1", "Deployment"))
+	var g guard
+	g.watch(t, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, namespace)
+	g.watch(t, schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, namespace)
+
+	done := make(chan struct{})
+	var load sync.WaitGroup
+	load.Go(func() {
+		for i := range count {
+			u := configMap(t, namespace, fmt.Sprintf("c%d", i), "one")
+			persist(t, "create", func() error { return shared.control.ensure(t.Context(), u) })
+			d := deployment(t, namespace, fmt.Sprintf("d%d", i))
+			persist(t, "create", func() error { return shared.control.ensure(t.Context(), d) })
+			u = configMap(t, namespace, u.GetName(), "two")
+			persist(t, "change", func() error { return shared.control.ensure(t.Context(), u) })
+		}
+		close(done)
+	})
+	random := rand.New(rand.NewPCG(7, 1))
+	for range strikes(t) {
+		victim := planeProcess(t)
+		wait := time.NewTimer(time.Second + time.Duration(random.Int64N(int64(3*time.Second))))
+		select {
+		case <-wait.C:
+		case <-t.Context().Done():
+		}
+		wait.Stop()
+		t.Logf("kill %s", victim)
+		if err := victim.Signal(syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the supervisor starts the control plane again", func() error {
+			status, err := shared.Status(t.Context())
+			if err == nil && !status.Healthy {
+				err = errors.New("it is not healthy")
+			}
+			return err
+		})
+	}
+	<-done
+	load.Wait()
+	for i := range count {
+		for _, m := range shared.members {
+			m.await(t, configMap(t, namespace, fmt.Sprintf("c%d", i), ""), "all converge", all(isOurs, holdsValue("two")))
+			m.await(t, deployment(t, namespace, fmt.Sprintf("d%d", i)), "all converge", isOurs)
+		}
+		shared.control.await(t, deployment(t, namespace, fmt.Sprintf("d%d", i)), "its status is back", func(u *unstructured.Unstructured) error {
+			if got, _, _ := unstructured.NestedInt64(u.Object, "status", "readyReplicas"); got != 3 {
+				return fmt.Errorf("readyReplicas is %d, want 3", got)
+			}
+			return nil
+		})
+	}
+	g.check(t)
+}
+
+func deployment(t *testing.T, namespace, name string) *unstructured.Unstructured {
+	t.Helper()
+	return object(t, fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s, namespace: %s}, spec: {replicas: 1, selector: {matchLabels: {app: %[1]s}},
+		template: {metadata: {labels: {app: %[1]s}}, spec: {containers: [{name: web, image: "nginx:1.27.0"}]}}}}`, name, namespace))
+}
+
+// ensure makes the object be there, as a user does who applies it again after an error.
+func (c *cluster) ensure(ctx context.Context, u *unstructured.Unstructured) error {
+	r, err := c.resource(u)
+	if err != nil {
+		return err
+	}
+	_, err = r.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: "user", Force: true})
+	return err
+}
+
+// persist does something until it succeeds.
+func persist(t *testing.T, what string, do func() error) {
+	if err := rig.Eventually(t.Context(), what, do); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMemberStopped checks that a member which is away for a while is as it should be when it is back, that the others
+// do not wait for it, and that nothing is removed.
+func TestMemberStopped(t *testing.T) {
+	const namespace = "away"
+	makeNamespace(t, namespace)
+	shared.control.create(t, every(t, namespace, "v1", "ConfigMap"))
+	before, gone, changed := configMap(t, namespace, "before", "v"), configMap(t, namespace, "gone", "v"), configMap(t, namespace, "changed", "v")
+	for _, u := range []*unstructured.Unstructured{before, gone, changed} {
+		shared.control.create(t, u)
+	}
+	uids := map[string]string{}
+	for _, m := range shared.members {
+		for _, u := range []*unstructured.Unstructured{before, gone, changed} {
+			uids[m.name+u.GetName()] = string(m.await(t, u, "it is created", isOurs).GetUID())
+		}
+	}
+	for _, i := range []int{0, 2} {
+		m := shared.members[i]
+		running, err := rig.FindProcesses(shared.playground.MemberDir(m.name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range running {
+			if err := p.Signal(syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	during := configMap(t, namespace, "during", "v")
+	shared.control.create(t, during)
+	shared.control.delete(t, gone)
+	shared.control.patch(t, changed, `{"data":{"value":"w"}}`)
+	there := shared.members[1]
+	there.await(t, during, "the others do not wait", isOurs)
+	there.await(t, gone, "the others do not wait", isGone)
+	there.await(t, changed, "the others do not wait", holdsValue("w"))
+
+	if err := shared.playground.Up(t.Context(), len(shared.members), memberNodes); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range shared.members {
+		m.await(t, during, "what came meanwhile comes", isOurs)
+		m.await(t, gone, "what went meanwhile goes", isGone)
+		m.await(t, changed, "what changed meanwhile changes", holdsValue("w"))
+		for _, u := range []*unstructured.Unstructured{before, changed} {
+			if now := m.await(t, u, "the rest stays", isOurs); string(now.GetUID()) != uids[m.name+u.GetName()] {
+				t.Errorf("on %s, %s was made anew", m.name, u.GetName())
+			}
+		}
+	}
+}
+
+// written are the versions of everything that the pipeline writes.
+func written(t *testing.T) map[string]string {
+	t.Helper()
+	versions := map[string]string{}
+	note := func(c *cluster, gvr schema.GroupVersionResource, selector string) {
+		list, err := c.dynamic.Resource(gvr).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
+		if err != nil {
+			t.Fatalf("list %s on %s: %v", gvr.Resource, c.name, err)
+		}
+		for _, u := range list.Items {
+			versions[fmt.Sprintf("%s on %s: %s/%s", gvr.Resource, c.name, u.GetNamespace(), u.GetName())] = u.GetResourceVersion()
+		}
+	}
+	work := func(version, resource string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: "work.karmada.io", Version: version, Resource: resource}
+	}
+	configMaps, deployments := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	note(shared.control, work("v1alpha1", "works"), "")
+	note(shared.control, work("v1alpha2", "resourcebindings"), "")
+	note(shared.control, work("v1alpha2", "clusterresourcebindings"), "")
+	note(shared.control, schema.GroupVersionResource{Group: "policy.karmada.io", Version: "v1alpha1", Resource: "propagationpolicies"}, "")
+	note(shared.control, configMaps, names.PropagationPolicyIDLabel)
+	note(shared.control, deployments, names.PropagationPolicyIDLabel)
+	note(shared.control, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "")
+	for _, m := range shared.members {
+		note(m, configMaps, names.ManagedLabel)
+		note(m, deployments, names.ManagedLabel)
+		note(m, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, names.ManagedLabel)
+	}
+	return versions
+}
+
+// beats waits for three heartbeats of the agent and as many looks at a push member.
+func beats(t *testing.T) {
+	t.Helper()
+	lease := object(t, `{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {namespace: karmada-cluster, name: member3}}`)
+	last, count := "", 0
+	eventually(t, "three heartbeats come", func() error {
+		u, err := shared.control.get(t.Context(), lease)
+		if err != nil || u == nil {
+			return fmt.Errorf("no lease: %w", err)
+		}
+		if now, _, _ := unstructured.NestedString(u.Object, "spec", "renewTime"); now != last {
+			last, count = now, count+1
+		}
+		if count < 4 {
+			return fmt.Errorf("%d so far", count-1)
+		}
+		return nil
+	})
+}
+
+// TestNothingIsWritten checks that nothing is written when nothing changes, also after a start.
+func TestNothingIsWritten(t *testing.T) {
+	const namespace = "quiet"
+	makeNamespace(t, namespace)
+	shared.control.create(t, every(t, namespace, "v1", "ConfigMap"))
+	shared.control.create(t, every(t, namespace, "apps/v1", "Deployment"))
+	for i := range 5 {
+		shared.control.create(t, configMap(t, namespace, fmt.Sprintf("c%d", i), "v"))
+		shared.control.create(t, deployment(t, namespace, fmt.Sprintf("d%d", i)))
+	}
+	for i := range 5 {
+		shared.control.await(t, deployment(t, namespace, fmt.Sprintf("d%d", i)), "its status is back", func(u *unstructured.Unstructured) error {
+			if got, _, _ := unstructured.NestedInt64(u.Object, "status", "readyReplicas"); got != 3 {
+				return fmt.Errorf("readyReplicas is %d, want 3", got)
+			}
+			return nil
+		})
+	}
+	settle := func() map[string]string {
+		t.Helper()
+		last := written(t)
+		eventually(t, "what was done before has ended", func() error {
+			now := written(t)
+			defer func() { last = now }()
+			if !maps.Equal(last, now) {
+				return errors.New("there is still something written")
+			}
+			return nil
+		})
+		return last
+	}
+	same := func(reason string, before map[string]string) {
+		t.Helper()
+		after := written(t)
+		for what, version := range before {
+			if after[what] != version {
+				t.Errorf("%s: %s was written (%s, then %s)", reason, what, version, after[what])
+			}
+		}
+		for what := range after {
+			if _, ok := before[what]; !ok {
+				t.Errorf("%s: %s is new", reason, what)
+			}
+		}
+	}
+	before := settle()
+	beats(t)
+	same("nothing changes", before)
+
+	if err := shared.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := shared.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	beats(t)
+	same("the control plane has started anew", before)
+}
