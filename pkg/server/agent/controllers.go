@@ -9,6 +9,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/controllers/clusterstatus"
 	"github.com/karmadactl/karmadactl/pkg/features"
 	"github.com/karmadactl/karmadactl/pkg/pipeline/apply"
+	"github.com/karmadactl/karmadactl/pkg/pipeline/observe"
 	"github.com/karmadactl/karmadactl/pkg/server/role"
 )
 
@@ -23,7 +24,7 @@ func controllers() []controller {
 		{Name: "endpointsliceCollect", Gate: features.MultiClusterService},
 		{Name: "execution", Setup: setupExecution},
 		{Name: "serviceExport"},
-		{Name: "workStatus"},
+		{Name: "workStatus", Setup: setupWorkStatus},
 	}
 }
 
@@ -48,9 +49,20 @@ func setupExecution(mgr manager.Manager, p parts) error {
 	return apply.Setup(mgr, apply.Options{
 		Pool:        p.members,
 		Cluster:     p.flags.Cluster.Name,
+		Interpreter: p.interpreter,
 		Concurrency: p.flags.ConcurrentWorkSyncs,
 		RateLimiter: p.rateLimiter(),
 		Registerer:  p.registerer,
+	})
+}
+
+func setupWorkStatus(mgr manager.Manager, p parts) error {
+	return observe.Setup(mgr, observe.Options{
+		Pool:        p.members,
+		Cluster:     p.flags.Cluster.Name,
+		Interpreter: p.interpreter,
+		Concurrency: p.flags.ConcurrentWorkSyncs,
+		RateLimiter: p.rateLimiter(),
 	})
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/apis"
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/features"
+	"github.com/karmadactl/karmadactl/pkg/interpreter"
 	"github.com/karmadactl/karmadactl/pkg/member"
 	"github.com/karmadactl/karmadactl/pkg/metrics"
 	"github.com/karmadactl/karmadactl/pkg/names"
@@ -132,6 +133,8 @@ type parts struct {
 	clusters                   *metrics.Clusters
 	// members has the agent's own cluster.
 	members *member.Pool
+	// interpreter says what objects of the cluster mean.
+	interpreter *interpreter.Interpreter
 }
 
 // rateLimiter returns the limiter of one controller's queue.
@@ -170,6 +173,7 @@ func (c Completed) Run(ctx context.Context) error {
 		return err
 	}
 	limits := member.Limits{QPS: c.flags.ClusterAPI.QPS, Burst: c.flags.ClusterAPI.Burst}
+	c.interpreter = interpreter.New(interpreter.Options{})
 	c.members = member.NewPool(ctx, member.Pull(cluster.Name, c.memberConfig, limits))
 	log.Info("Starting controllers", "controllers", c.plan.Started())
 	c.plan.ReportIdle(log)
