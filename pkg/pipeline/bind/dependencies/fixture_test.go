@@ -329,6 +329,9 @@ func overwrite(rb *workv1alpha2.ResourceBinding) {
 func preserve(rb *workv1alpha2.ResourceBinding) {
 	rb.Spec.PreserveResourcesOnDeletion = ptr.To(true)
 }
+func nothingFits(rb *workv1alpha2.ResourceBinding) {
+	rb.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.ConditionScheduled, Status: metav1.ConditionFalse, Reason: workv1alpha2.ReasonNoClusterFit}}
+}
 func deleting(rb *workv1alpha2.ResourceBinding) {
 	rb.DeletionTimestamp = ptr.To(metav1.Unix(1, 0))
 	if len(rb.Finalizers) == 0 {

@@ -159,9 +159,13 @@ func TestDistribute(t *testing.T) {
 		},
 		"NowhereAnyMore": {
 			"What goes nowhere any more takes nothing along any more.",
-			[]*workv1alpha2.ResourceBinding{independent("a", "", finalizer), attached()}, all,
+			[]*workv1alpha2.ResourceBinding{independent("a", "", finalizer, nothingFits), attached()}, all,
 			[]string{"c-configmap of configmap-c@5 by a-deployment=, label id-a"},
 			[]string{"patch a-deployment", "patch c-configmap"}, []string{got, synced}, nil,
+		},
+		"Undecided": {
+			"That nobody has said yet where it goes is not that it goes nowhere.",
+			[]*workv1alpha2.ResourceBinding{independent("a", "", finalizer), attached()}, all, []string{asItWas}, nil, nil, nil,
 		},
 		"NoDependencies": {
 			"A template that depends on nothing costs nothing.",

@@ -166,11 +166,16 @@ func sends() predicate.Predicate {
 		rb, ok := o.(*workv1alpha2.ResourceBinding)
 		return ok && (rb.Spec.PropagateDeps || controllerutil.ContainsFinalizer(rb, names.DependenciesFinalizer))
 	}
+	decided := func(o client.Object) bool {
+		rb, ok := o.(*workv1alpha2.ResourceBinding)
+		return ok && isDecided(rb)
+	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return did(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			changed := e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 				e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
+				decided(e.ObjectOld) != decided(e.ObjectNew) ||
 				// What was looked for, and not there yet, may have come before the cache
 				// knew that somebody depends on it.
 				e.ObjectOld.GetAnnotations()[names.DependenciesAnnotation] != e.ObjectNew.GetAnnotations()[names.DependenciesAnnotation]

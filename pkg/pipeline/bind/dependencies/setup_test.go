@@ -92,6 +92,7 @@ func TestPredicates(t *testing.T) {
 	noted := func(rb *workv1alpha2.ResourceBinding) {
 		rb.Annotations = map[string]string{names.DependenciesAnnotation: "[]"}
 	}
+	nowhere := func(rb *workv1alpha2.ResourceBinding) { rb.Spec.Clusters = nil }
 	rb := func(change ...func(*workv1alpha2.ResourceBinding)) client.Object {
 		return independent("a", "m1", change...)
 	}
@@ -114,6 +115,7 @@ func TestPredicates(t *testing.T) {
 		"Status":    {"Its status has changed.", update(rb(), rb()), false},
 		"Deleted":   {"It is deleted.", update(rb(held), rb(held, deleting)), true},
 		"Recorded":  {"The cache knows what was recorded.", update(rb(), rb(noted)), true},
+		"Decided":   {"Now it is certain that it goes nowhere.", update(rb(nowhere), rb(nowhere, nothingFits)), true},
 		"Gone":      {"It is gone: it was released before.", p.Delete(event.DeleteEvent{Object: rb()}), false},
 		"OtherGone": {"What it requires may need a binding again.", w.gone().Delete(event.DeleteEvent{Object: rb()}), true},
 		"OtherNew":  {"But it is not new.", w.gone().Create(event.CreateEvent{Object: rb()}), false},
