@@ -6,7 +6,7 @@
 // for a push member. A Pool keeps one Member, a live connection, per cluster:
 // whatever works with a cluster shares it, with its rate limit, and gets another
 // one when the cluster's address or authority changes. A Member's informers
-// watch only what this control plane manages.
+// watch only what this control plane manages, and only kinds that some Work needs.
 //
 // Nothing here waits for a member while it holds what another member needs.
 package member

@@ -32,10 +32,11 @@ func TestLacking(t *testing.T) {
 	}
 	leaves := member.Event{Cluster: "m1", GVR: arrives.GVR, New: arrives.New.DeepCopy()}
 	leaves.New.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
-	crd := func(kind string) member.Event {
+	crd := func(kind string, established string) member.Event {
 		return member.Event{
 			Cluster: "m1", GVR: schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
-			New: obj(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"x"},"spec":{"names":{"kind":"` + kind + `"}}}`),
+			New: obj(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"x"},"spec":{"names":{"kind":"` + kind + `"}},
+				"status":{"conditions":[{"type":"NamesAccepted","status":"True"},{"type":"Established","status":"` + established + `"}]}}`),
 		}
 	}
 	cases := map[string]struct {
@@ -49,7 +50,7 @@ func TestLacking(t *testing.T) {
 		"NoNamespace": {
 			reason:  "A namespace is most likely on its way.",
 			create:  apierrors.NewNotFound(namespaces, "default"),
-			others:  []member.Event{crd("ConfigMap"), leaves, {Cluster: "m2", GVR: arrives.GVR, New: arrives.New}, {Cluster: "m1", GVR: arrives.GVR, Old: arrives.New}},
+			others:  []member.Event{crd("ConfigMap", "True"), leaves, {Cluster: "m2", GVR: arrives.GVR, New: arrives.New}, {Cluster: "m1", GVR: arrives.GVR, Old: arrives.New}},
 			arrives: arrives, condition: `namespaces "default" not found`,
 		},
 		"NamespaceTerminating": {
@@ -59,12 +60,12 @@ func TestLacking(t *testing.T) {
 		"NoKind": {
 			reason: "So is a CRD.",
 			noKind: &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "ConfigMap"}, SearchedVersions: []string{"v1"}},
-			others: []member.Event{arrives, crd("Other")}, arrives: crd("ConfigMap"), condition: `no matches for kind "ConfigMap"`,
+			others: []member.Event{arrives, crd("ConfigMap", "False"), crd("Other", "True")}, arrives: crd("ConfigMap", "True"), condition: `no matches for kind "ConfigMap"`,
 		},
 		"KindGone": {
 			reason: "A kind may go between being found and being used.",
 			create: apierrors.NewGenericServerResponse(404, "create", schema.GroupResource{Resource: "configmaps"}, "a", "", 0, true),
-			others: []member.Event{arrives}, arrives: crd("ConfigMap"), condition: "could not find the requested resource",
+			others: []member.Event{arrives}, arrives: crd("ConfigMap", "True"), condition: "could not find the requested resource",
 		},
 	}
 	for name, tc := range cases {
@@ -73,6 +74,8 @@ func TestLacking(t *testing.T) {
 			w := newWorld(t, m, aCluster(), aWork(t, []*unstructured.Unstructured{config("v")}))
 			var called []string
 			w.waits.reopen(func(r reconcile.Request) { called = append(called, r.String()) })
+			now := time.Unix(1000, 0)
+			w.waits.now = func() time.Time { return now }
 			fails := true
 			m.noKind = tc.noKind
 			m.before = func(call string) error {
@@ -95,6 +98,9 @@ func TestLacking(t *testing.T) {
 			if got := w.events.take(); got != nil {
 				t.Errorf("%s\nbut it is told: %v", tc.reason, got)
 			}
+			now = now.Add(minWait - 1)
+			look("nor soon after", 0)
+			now = now.Add(1)
 			look("then they do", 1)
 			if c := meta.FindStatusCondition(w.work(t).Status.Conditions, "Applied"); c == nil || !strings.Contains(c.Message, tc.condition) {
 				t.Errorf("%s\nthe condition says why: %v", tc.reason, c)
@@ -130,17 +136,20 @@ func TestLacking(t *testing.T) {
 
 func TestWaits(t *testing.T) {
 	w := newWaits()
+	now := time.Unix(1000, 0)
+	w.now = func() time.Time { return now }
 	var called []string
 	w.reopen(func(r reconcile.Request) { called = append(called, r.Name) })
 	a, b := lack{cluster: "m1", namespace: "a"}, lack{cluster: "m1", namespace: "b"}
 	for i := range 1000 {
-		times, after := w.enter(request("m1", i), []lack{a})
-		if times != 1 || after < minWait || after > maxWait || i > 20 && i < 100 && after != time.Duration(i+1)*eachWaits {
+		waited, after := w.enter(request("m1", i), []lack{a})
+		if waited != 0 || after < minWait || after > maxWait || i > 20 && i < 100 && after != time.Duration(i+1)*eachWaits {
 			t.Errorf("the %d. asks after %s: the more there are the less often each does", i, after)
 		}
 	}
-	if times, _ := w.enter(request("m1", 0), []lack{a, b}); times != 2 {
-		t.Errorf("a Work that waits again was counted %d times", times)
+	now = now.Add(time.Hour)
+	if waited, _ := w.enter(request("m1", 0), []lack{a, b}); waited != time.Hour {
+		t.Errorf("a Work that waits again has waited for %s", waited)
 	}
 	w.leave(request("m1", 1))
 	w.leave(request("m1", 1))

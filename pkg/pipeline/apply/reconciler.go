@@ -154,9 +154,10 @@ type outcome struct {
 	applied int
 	wrote   bool
 	errs    []error
-	// waited is how often in succession the Work has waited for what the member
-	// lacks.
-	waited int
+	// waits says that the Work waits for what the member lacks, and waited for how
+	// long it has.
+	waits  bool
+	waited time.Duration
 }
 
 func (o *outcome) err() error { return errors.Join(o.errs...) }
@@ -170,7 +171,7 @@ func (o *outcome) all(of func(error) bool) bool {
 // the member is not known yet, or what it lacks is most likely about to come, as a
 // namespace together with what is in it.
 func (o *outcome) isEarly(w *workv1alpha1.Work) bool {
-	return o.waited == 1 && !isFailed(w) || o.all(isStarting)
+	return o.waits && o.waited < minWait && !isFailed(w) || o.all(isStarting)
 }
 
 func isStarting(err error) bool { return errors.Is(err, errStarting) }
@@ -193,6 +194,7 @@ func (r *Reconciler) next(w *workv1alpha1.Work, o *outcome) (reconcile.Result, e
 	}
 	var after time.Duration
 	if len(lacks) > 0 {
+		o.waits = true
 		o.waited, after = r.waits.enter(request, lacks)
 	} else {
 		r.waits.leave(request)
@@ -392,12 +394,24 @@ func (r *Reconciler) arrived(e member.Event) {
 	case schema.GroupResource{Resource: "namespaces"}:
 		r.waits.came(lack{cluster: e.Cluster, namespace: e.New.GetName()})
 	case schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}:
-		group, _, errGroup := unstructured.NestedString(e.New.Object, "spec", "group")
-		kind, _, errKind := unstructured.NestedString(e.New.Object, "spec", "names", "kind")
-		if errGroup == nil && errKind == nil {
-			r.waits.came(lack{cluster: e.Cluster, kind: schema.GroupKind{Group: group, Kind: kind}})
+		if gk, ok := servedBy(e.New); ok {
+			r.waits.came(lack{cluster: e.Cluster, kind: gk})
 		}
 	}
+}
+
+// servedBy returns the kind that a CRD makes be served, ok false when it is not
+// yet.
+func servedBy(crd *unstructured.Unstructured) (gk schema.GroupKind, ok bool) {
+	var errs [3]error
+	var conditions []any
+	gk.Group, _, errs[0] = unstructured.NestedString(crd.Object, "spec", "group")
+	gk.Kind, _, errs[1] = unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	conditions, _, errs[2] = unstructured.NestedSlice(crd.Object, "status", "conditions")
+	return gk, errors.Join(errs[:]...) == nil && slices.ContainsFunc(conditions, func(c any) bool {
+		condition, _ := c.(map[string]any)
+		return condition["type"] == "Established" && condition["status"] == "True"
+	})
 }
 
 // released drops what is known about a Work that is gone.

@@ -155,6 +155,16 @@ func TestReconcile(t *testing.T) {
 				events:     []string{"Work: Warning SyncFailed: " + conflict}, object: config("v"),
 			},
 		},
+		"NotOursAnyMoreOverwrite": {
+			reason:  "Unless the user of the control plane has the last word: then it is what is there that is changed, and nothing made anew.",
+			cluster: aCluster(), work: aWork(t, manifests{with(config("v"), "annotations", "work.karmada.io/conflict-resolution", "overwrite")}, wasApplied(1)),
+			there: manifests{with(config("theirs"), "labels", "theirs", "1")}, known: manifests{},
+			want: want{
+				calls:      []string{"create ConfigMap default/a", "get ConfigMap default/a", "update ConfigMap default/a"},
+				conditions: []string{applied, dispatching}, events: []string{"Work: Normal SyncSucceed: Manifest has been successfully applied"},
+				object: with(ours(with(config("v"), "annotations", "work.karmada.io/conflict-resolution", "overwrite")), "labels", "theirs", "1"),
+			},
+		},
 		"Overwrite": {
 			reason:  "Unless the user said so.",
 			cluster: aCluster(), work: aWork(t, manifests{with(config("v"), "annotations", "work.karmada.io/conflict-resolution", "overwrite")}, wasApplied(0)),

@@ -3,7 +3,9 @@
 // the agent; the two differ in Options alone.
 //
 // A Work's manifests are created, updated, repaired when somebody changes or
-// removes them on the member, and deleted or released with the Work. Nothing
+// removes them on the member, and deleted or released with the Work. One that
+// needs a namespace or a CRD waits for it, and one that somebody there keeps
+// changing back is repaired less and less often. Nothing
 // that lacks our mark is touched, unless the manifest says to overwrite it, and no
 // namespace is deleted that was there before, or holds what is not ours. What came
 // of it is in the conditions Dispatching and Applied of the Work

@@ -179,6 +179,7 @@ func (t *target) create(ctx context.Context) error {
 		namespace = t.place.name
 	}
 	t.waits.came(lack{cluster: t.member.Name(), namespace: namespace})
+	t.waits.came(lack{cluster: t.member.Name(), kind: t.desired.GroupVersionKind().GroupKind()})
 	return nil
 }
 

@@ -43,17 +43,18 @@ type waits struct {
 	works map[reconcile.Request]*waiter
 	lacks map[lack]map[reconcile.Request]bool
 	again func(reconcile.Request)
+	now   func() time.Time
 }
 
 type waiter struct {
-	times int
+	since time.Time
 	lacks []lack
 }
 
 func newWaits() *waits {
 	return &waits{
 		works: map[reconcile.Request]*waiter{}, lacks: map[lack]map[reconcile.Request]bool{},
-		again: func(reconcile.Request) {},
+		again: func(reconcile.Request) {}, now: time.Now,
 	}
 }
 
@@ -64,18 +65,17 @@ func (w *waits) reopen(again func(reconcile.Request)) {
 	w.again = again
 }
 
-// enter notes what a Work waits for now. times is how often in succession it has
-// waited, after is when to look again.
-func (w *waits) enter(request reconcile.Request, lacks []lack) (times int, after time.Duration) {
+// enter notes what a Work waits for now. waited is how long it has waited, for
+// whatever, and after is when to look again.
+func (w *waits) enter(request reconcile.Request, lacks []lack) (waited, after time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at, ok := w.works[request]
 	if !ok {
-		at = &waiter{}
+		at = &waiter{since: w.now()}
 		w.works[request] = at
 	}
 	w.drop(request, at)
-	at.times++
 	at.lacks = lacks
 	after = minWait
 	for _, l := range lacks {
@@ -85,7 +85,7 @@ func (w *waits) enter(request reconcile.Request, lacks []lack) (times int, after
 		w.lacks[l][request] = true
 		after = max(after, time.Duration(len(w.lacks[l]))*eachWaits)
 	}
-	return at.times, min(after, maxWait)
+	return w.now().Sub(at.since), min(after, maxWait)
 }
 
 // leave notes that a Work waits for nothing, or is gone.
