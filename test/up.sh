@@ -55,9 +55,28 @@ read -r -a register < <("$karmadactl" token create --cluster=member3 --print-reg
 step "karmadactl get clusters"
 "$karmadactl" get clusters "--kubeconfig=$kubeconfig"
 
-step "karmadactl apply, get"
+# An application and its policies, in the control plane; nothing is created in the members by hand.
+step "karmadactl apply: an application for all three members"
 "$karmadactl" apply "--kubeconfig=$kubeconfig" -f "$root/test/sample"
-"$karmadactl" get "--kubeconfig=$kubeconfig" -n default configmap/hello propagationpolicy/hello
+
+# The status of the Deployment in the control plane sums up the members.
+step "karmadactl get: its six replicas become ready, as the control plane sees it"
+ready() { "$karmadactl" get "--kubeconfig=$kubeconfig" -n default deployment/hello -o 'jsonpath={.status.readyReplicas}'; }
+patience=120
+until [[ $(ready) == 6 ]]; do
+	if ((patience-- == 0)); then
+		"$karmadactl" get "--kubeconfig=$kubeconfig" -n default deployment/hello resourcebinding/hello-deployment -o yaml
+		echo "$0: deployment/hello has $(ready) ready replicas after two minutes, and should have 6" >&2
+		exit 1
+	fi
+	sleep 1
+done
+"$karmadactl" get "--kubeconfig=$kubeconfig" -n default deployment/hello resourcebinding/hello-deployment
+
+for member in member1 member2 member3; do
+	step "karmadactl get, in $member"
+	"$karmadactl" get "--kubeconfig=$members/$member.config" -n default deployment/hello service/hello configmap/hello -o wide
+done
 
 cat <<EOF
 
@@ -65,7 +84,8 @@ The control plane is up, with three member clusters. Go on with:
 
   export KUBECONFIG=$kubeconfig
   $karmadactl get clusters
-  $karmadactl get propagationpolicies
+  $karmadactl get deployments,resourcebindings,propagationpolicies
+  $karmadactl get works -A
   $karmadactl status --data-dir=$data
 
 and remove it, with its data, with:
