@@ -95,14 +95,15 @@ func (c *claimer) releaseBinding(ctx context.Context, k Key, by policy.Claim) er
 // readTwice hands the cache to do, and then, when that does not have the object
 // or not the newest, the API server. That it has none is no error.
 func readTwice(cached, live client.Reader, do func(client.Reader) error) func() error {
-	reader := cached
+	asked := false
 	return func() error {
-		err := do(reader)
-		if apierrors.IsNotFound(err) && reader == cached {
-			err = do(live)
+		if !asked {
+			asked = true
+			if err := do(cached); !apierrors.IsNotFound(err) {
+				return err
+			}
 		}
-		reader = live
-		return client.IgnoreNotFound(err)
+		return client.IgnoreNotFound(do(live))
 	}
 }
 
