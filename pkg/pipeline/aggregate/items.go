@@ -195,6 +195,8 @@ func meaning(v any) any {
 		if v {
 			return v
 		}
+	default:
+		return v
 	}
 	return nil
 }

@@ -322,7 +322,7 @@ func isFinal(err error) bool {
 		bad   *override.Error
 		large *binding.TooLargeError
 	)
-	return errors.Is(err, errIdentity) || errors.As(err, &bad) || errors.As(err, &large)
+	return errors.Is(err, errIdentity) || errors.As(err, &bad) || errors.As(err, &large) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
 // join makes one error of several, none of which is made of several. It is not
