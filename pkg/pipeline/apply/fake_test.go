@@ -53,6 +53,8 @@ type fakeMember struct {
 	cached map[place]*unstructured.Unstructured
 	// starting says that what is there will be known soon.
 	starting bool
+	// refuses, unless nil, says why an update is not taken.
+	refuses func(*unstructured.Unstructured) error
 	// ignore makes updates change nothing.
 	ignore bool
 	noKind error
@@ -250,6 +252,11 @@ func (d *fakeDynamic) Create(ctx context.Context, obj *unstructured.Unstructured
 func (d *fakeDynamic) Update(ctx context.Context, obj *unstructured.Unstructured, _ metav1.UpdateOptions, _ ...string) (*unstructured.Unstructured, error) {
 	if _, err := d.call("update", obj.GetName()); err != nil {
 		return nil, err
+	}
+	if d.member.refuses != nil {
+		if err := d.member.refuses(obj); err != nil {
+			return nil, err
+		}
 	}
 	obj = obj.DeepCopy()
 	if d.member.ignore {

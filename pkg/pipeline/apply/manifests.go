@@ -154,6 +154,53 @@ func holds(observed, desired any) bool {
 	}
 }
 
+// overlay returns desired with the fields of observed that it does not set, but
+// for metadata, which is complete. Lists are one value, unless their entries are
+// the same by name.
+func overlay(desired, observed *unstructured.Unstructured) *unstructured.Unstructured {
+	result := desired.DeepCopy()
+	for key, have := range observed.Object {
+		if key != "metadata" {
+			want, ok := result.Object[key]
+			result.Object[key] = overlaid(want, have, ok)
+		}
+	}
+	return result
+}
+
+func overlaid(want, have any, wanted bool) any {
+	if !wanted {
+		return runtime.DeepCopyJSONValue(have)
+	}
+	switch w := want.(type) {
+	case map[string]any:
+		h, ok := have.(map[string]any)
+		if !ok {
+			return want
+		}
+		for key, value := range h {
+			inner, ok := w[key]
+			w[key] = overlaid(inner, value, ok)
+		}
+	case []any:
+		h, ok := have.([]any)
+		if !ok || !slices.EqualFunc(w, h, func(a, b any) bool { return nameOf(a) != "" && nameOf(a) == nameOf(b) }) {
+			return want
+		}
+		for i := range w {
+			w[i] = overlaid(w[i], h[i], true)
+		}
+	}
+	return want
+}
+
+// nameOf returns the name in an entry of a list, "" when there is none.
+func nameOf(entry any) string {
+	m, _ := entry.(map[string]any)
+	name, _ := m["name"].(string)
+	return name
+}
+
 // isEmpty reports whether an object says nothing.
 func isEmpty(m map[string]any) bool {
 	for _, value := range m {

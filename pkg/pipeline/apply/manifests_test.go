@@ -82,3 +82,37 @@ func TestCarryOver(t *testing.T) {
 		})
 	}
 }
+
+func TestOverlay(t *testing.T) {
+	cases := map[string]struct{ reason, desired, observed, want string }{
+		"Fields": {
+			reason:   "What the member has stays, what is wanted is.",
+			desired:  `{"apiVersion":"v1","kind":"X","spec":{"a":1,"m":{"x":1}}}`,
+			observed: `{"apiVersion":"v1","kind":"X","spec":{"a":2,"b":2,"m":{"y":2}},"other":1}`,
+			want:     `{"apiVersion":"v1","kind":"X","spec":{"a":1,"b":2,"m":{"x":1,"y":2}},"other":1}`,
+		},
+		"Metadata": {
+			reason:   "Which labels stay was decided already.",
+			desired:  `{"apiVersion":"v1","kind":"X","metadata":{"labels":{"a":"1"}}}`,
+			observed: `{"apiVersion":"v1","kind":"X","metadata":{"labels":{"gone":"1"}}}`,
+			want:     `{"apiVersion":"v1","kind":"X","metadata":{"labels":{"a":"1"}}}`,
+		},
+		"Lists": {
+			reason:   "Entries that are the same are merged, other lists are one value.",
+			desired:  `{"apiVersion":"v1","kind":"X","named":[{"name":"a","x":1}],"other":[{"name":"b"}],"shorter":[{"name":"a"}],"plain":["a"],"map":[1]}`,
+			observed: `{"apiVersion":"v1","kind":"X","named":[{"name":"a","y":2}],"other":[{"name":"a","y":2}],"shorter":[{"name":"a","y":1},{"name":"b"}],"plain":["b"],"map":{"a":1}}`,
+			want:     `{"apiVersion":"v1","kind":"X","named":[{"name":"a","x":1,"y":2}],"other":[{"name":"b"}],"shorter":[{"name":"a"}],"plain":["a"],"map":[1]}`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			desired, observed := obj(tc.desired), obj(tc.observed)
+			if diff := cmp.Diff(obj(tc.want).Object, overlay(desired, observed).Object); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff([]any{obj(tc.desired), obj(tc.observed)}, []any{desired, observed}); diff != "" {
+				t.Errorf("nothing is changed (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
@@ -53,8 +54,9 @@ func TestReconcile(t *testing.T) {
 		reason   string
 		cluster  *clusterv1alpha1.Cluster // nil: none
 		work     *workv1alpha1.Work
-		there    manifests // on the member
-		known    manifests // in the cache; nil: not synced
+		there    manifests                              // on the member
+		known    manifests                              // in the cache; nil: not synced
+		refuses  func(*unstructured.Unstructured) error // an update
 		before   func(call string) error
 		noKind   error
 		noMember error
@@ -120,6 +122,37 @@ func TestReconcile(t *testing.T) {
 			want: want{
 				calls: []string{"update ConfigMap default/a"}, conditions: []string{applied, dispatching},
 				events: []string{"Work: Normal SyncSucceed: Manifest has been successfully applied"}, object: ours(config("v")),
+			},
+		},
+		"CannotBeRemoved": {
+			reason:  "A field that the member has filled in, and does not let go of any more, stays; the rest is done.",
+			cluster: aCluster(), work: aWork(t, manifests{config("new")}, wasApplied(0)), there: manifests{ours(withData(config("old"), "other", "x"))},
+			refuses: onlyWith("other"),
+			want: want{
+				calls: []string{"get ConfigMap default/a", "update ConfigMap default/a", "update ConfigMap default/a"}, writes: []string{"patch status"},
+				conditions: []string{applied, dispatching}, events: []string{"Work: Normal SyncSucceed: Manifest has been successfully applied"},
+				object: ours(withData(config("new"), "other", "x")),
+			},
+		},
+		"NothingButRemoved": {
+			reason:  "If nothing else is to be done, nothing is.",
+			cluster: aCluster(), work: aWork(t, manifests{config("v")}, wasApplied(0)), there: manifests{ours(withData(config("v"), "other", "x"))},
+			refuses: onlyWith("other"),
+			want: want{
+				calls: []string{"get ConfigMap default/a", "update ConfigMap default/a"}, writes: []string{"patch status"},
+				conditions: []string{applied, dispatching}, events: []string{"Work: Normal SyncSucceed: Manifest has been successfully applied"},
+				object: ours(withData(config("v"), "other", "x")),
+			},
+		},
+		"Invalid": {
+			reason:  "What the member takes neither way is told by what it said first.",
+			cluster: aCluster(), work: aWork(t, manifests{config("new")}, wasApplied(0)), there: manifests{ours(config("old"))},
+			refuses: onlyWith("other"),
+			want: want{
+				err: "ConfigMap \"a\" is invalid", calls: []string{"get ConfigMap default/a", "update ConfigMap default/a"}, writes: []string{"patch status"},
+				conditions: []string{`Applied=False AppliedFailed: Failed to apply all manifests (0/1): apply ConfigMap default/a to cluster m1: ConfigMap "a" is invalid: data: Invalid value: "other": cannot be removed`, dispatching},
+				events:     []string{`Work: Warning SyncFailed: apply ConfigMap default/a to cluster m1: ConfigMap "a" is invalid: data: Invalid value: "other": cannot be removed`},
+				object:     ours(config("old")),
 			},
 		},
 		"OthersKeysStay": {
@@ -422,7 +455,7 @@ func TestReconcile(t *testing.T) {
 			if tc.known != nil {
 				m.know(t, tc.known...)
 			}
-			m.before, m.noKind, m.starting = tc.before, tc.noKind, tc.starting
+			m.before, m.refuses, m.noKind, m.starting = tc.before, tc.refuses, tc.noKind, tc.starting
 			objects := []client.Object{tc.work.DeepCopy()}
 			if tc.cluster != nil {
 				objects = append(objects, tc.cluster)
@@ -494,6 +527,17 @@ func TestReconcile(t *testing.T) {
 				t.Errorf("%s\nbut once more tells %v", tc.reason, got)
 			}
 		})
+	}
+}
+
+// onlyWith refuses ConfigMaps that lack a key.
+func onlyWith(key string) func(*unstructured.Unstructured) error {
+	return func(u *unstructured.Unstructured) error {
+		if _, ok, err := unstructured.NestedString(u.Object, "data", key); ok || err != nil {
+			return err
+		}
+		return apierrors.NewInvalid(u.GroupVersionKind().GroupKind(), u.GetName(),
+			field.ErrorList{field.Invalid(field.NewPath("data"), key, "cannot be removed")})
 	}
 }
 

@@ -242,6 +242,9 @@ func (t *target) update(ctx context.Context, observed *unstructured.Unstructured
 		return false, nil
 	}
 	updated, err := t.resource.Update(ctx, desired, metav1.UpdateOptions{})
+	if apierrors.IsInvalid(err) {
+		updated, err = t.updateGently(ctx, desired, observed, err)
+	}
 	if apierrors.IsConflict(err) {
 		return false, err // it is read again
 	}
@@ -262,6 +265,25 @@ func (t *target) update(ctx context.Context, observed *unstructured.Unstructured
 		t.repaired()
 	}
 	return wrote, nil
+}
+
+// updateGently is for a member that does not take an object as it is desired: it
+// tries with the fields that the member has and the manifest does not set, as some
+// of those cannot be removed again once a member has filled them in (the storage
+// class of a claim, say). When that does not help it returns the first error.
+func (t *target) updateGently(ctx context.Context, desired, observed *unstructured.Unstructured, first error) (*unstructured.Unstructured, error) {
+	gentle := overlay(desired, observed)
+	if reflect.DeepEqual(binding.Relevant(gentle), binding.Relevant(observed)) {
+		return observed, nil // all that is left to do is what the member refuses
+	}
+	if reflect.DeepEqual(gentle.Object, desired.Object) {
+		return nil, first
+	}
+	updated, err := t.resource.Update(ctx, gentle, metav1.UpdateOptions{})
+	if apierrors.IsInvalid(err) {
+		return nil, first
+	}
+	return updated, err
 }
 
 // notOurs says why an object is left alone (spec: behaviour/02 2.5, the words
