@@ -41,8 +41,8 @@ type Reconciler struct {
 
 var _ reconcile.Reconciler = (*Reconciler)(nil)
 
-// errMoved says that a binding has changed since it was read. It comes again by
-// the event of that change.
+// errMoved says that a binding has changed, or is gone, since it was read. It
+// comes again by the event of that change.
 var errMoved = errors.New("the binding has changed in the meantime")
 
 // Reconcile schedules one binding, unless it can stay as it is.
@@ -65,7 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	begin, clusters := time.Now(), newFleet(list.Items)
 	why := whySchedule(b, r.algorithm.sets, clusters)
 	err := r.schedule(ctx, b, clusters, why)
-	if errors.Is(err, errMoved) || apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+	if errors.Is(err, errMoved) {
 		return reconcile.Result{}, nil
 	}
 	if why != causeNone {

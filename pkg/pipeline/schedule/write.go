@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -97,8 +98,8 @@ type patcher = func(context.Context, client.Object, client.Patch, ...client.Patc
 
 // patch makes a change to b, unless it makes no difference, and returns b as it
 // is then. When somebody else has written meanwhile, the change is made to what
-// is there now, if its spec is still the one that was read; else errMoved is
-// returned.
+// is there now, if its spec is still the one that was read; else, or when b is
+// going or gone, errMoved is returned.
 func (r *Reconciler) patch(ctx context.Context, b binding.Object, send patcher, change func(binding.Object)) (binding.Object, error) {
 	var last error
 	for range writeTries {
@@ -114,11 +115,18 @@ func (r *Reconciler) patch(ctx context.Context, b binding.Object, send patcher, 
 		if last == nil {
 			return after, nil
 		}
+		if apierrors.IsNotFound(last) || apierrors.HasStatusCause(last, corev1.NamespaceTerminatingCause) {
+			return nil, errMoved
+		}
 		if !apierrors.IsConflict(last) {
 			return nil, last
 		}
 		now := binding.New(b.GetNamespace())
-		if err := r.live.Get(ctx, client.ObjectKeyFromObject(b), now); err != nil {
+		err := r.live.Get(ctx, client.ObjectKeyFromObject(b), now)
+		if apierrors.IsNotFound(err) {
+			return nil, errMoved
+		}
+		if err != nil {
 			return nil, fmt.Errorf("read again: %w", err)
 		}
 		if now.GetUID() != b.GetUID() || now.GetGeneration() != b.GetGeneration() || !now.GetDeletionTimestamp().IsZero() {
