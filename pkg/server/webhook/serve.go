@@ -30,9 +30,9 @@ const (
 	// idleTimeout is how long connections of API servers are kept without a
 	// request.
 	idleTimeout = 90 * time.Second
-	// stopTimeout is how long requests in flight may take when it stops: API
-	// servers wait for 3 seconds.
-	stopTimeout = 5 * time.Second
+	// stopTimeout is how long it may take to stop. Requests are answered within milliseconds, out of nothing but what
+	// they bring; what is left then are connections that API servers keep, which HTTP/2 would take a second to give up.
+	stopTimeout = 250 * time.Millisecond
 )
 
 // A server is one listener with what it serves.
