@@ -1,0 +1,237 @@
+package promotion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/policy/v1alpha1"
+	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/policy"
+)
+
+// Check looks at the control plane: what of a plan it has already, and whether
+// it would take the rest. Nothing is made there. An error is something that the
+// user must decide.
+func (p *Promoter) Check(ctx context.Context, plan *Plan) error {
+	// What an error says about the namespace must not read as one about the object.
+	if err := p.checkNamespaces(ctx, plan); err != nil {
+		return err
+	}
+	if err := p.checkPolicy(ctx, plan); err != nil {
+		return err
+	}
+	if err := p.checkTemplate(ctx, plan); err != nil {
+		return err
+	}
+	for i := range plan.Dependencies {
+		if err := p.checkDependency(ctx, plan, &plan.Dependencies[i]); err != nil {
+			return err
+		}
+	}
+	return p.try(ctx, plan)
+}
+
+// checkNamespaces requires the namespaces of what is to be made. They are not
+// made: a namespace of the control plane appears on every member.
+func (p *Promoter) checkNamespaces(ctx context.Context, plan *Plan) error {
+	var missing []string
+	for _, i := range append([]Item{plan.Template}, plan.Dependencies...) {
+		namespace := i.Object.GetNamespace()
+		if namespace == "" || slices.Contains(missing, namespace) {
+			continue
+		}
+		_, err := get(ctx, p.ControlPlane, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, client.ObjectKey{Name: namespace})
+		if apierrors.IsNotFound(err) {
+			missing = append(missing, namespace)
+		} else if err != nil {
+			return fmt.Errorf("read namespace %s of the control plane: %w", namespace, err)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the control plane has no namespace %s: create it with %q; it will be made on every member cluster, too, "+
+		"unless it has the label %s=%s", strings.Join(missing, ", "), p.Program+" create namespace "+missing[0], names.SkipAutoPropagationLabel, names.True)
+}
+
+// checkPolicy finds out whether there is the policy, or another of its name, or
+// one that would get the template in its place.
+func (p *Promoter) checkPolicy(ctx context.Context, plan *Plan) error {
+	if plan.Policy == nil {
+		return nil
+	}
+	s := policy.SubjectOf(plan.Template.Object)
+	all, err := p.policies(ctx, s.Namespace)
+	if err != nil {
+		return err
+	}
+	for _, q := range all {
+		other := Policy{Object: q}
+		level := policy.LevelOf(q.PropagationSpec().ResourceSelectors, s)
+		switch {
+		case q.GetName() == plan.Policy.GetName():
+			if level != policy.Name || !places(q, plan.Cluster) || q.GetDeletionTimestamp() != nil {
+				return fmt.Errorf("the control plane has a %s %s already, which does something else than to place %s in cluster %s: "+
+					"choose another name with --policy-name, or promote with --auto-create-policy=false", other.Kind(), Path(q), plan.Template, plan.Cluster)
+			}
+			plan.Policy.Exists = true
+		case level != policy.None && q.GetDeletionTimestamp() == nil && wins(q, level, plan.Policy):
+			return fmt.Errorf("%s %s of the control plane (priority %d) selects %s, too, and would decide where it goes: "+
+				"let that place it in cluster %s, and promote with --auto-create-policy=false, or lower its priority",
+				other.Kind(), Path(q), policy.Priority(q.PropagationSpec()), plan.Template, plan.Cluster)
+		}
+	}
+	return nil
+}
+
+// policies returns the policies that are asked about a template in a namespace.
+func (p *Promoter) policies(ctx context.Context, namespace string) ([]policy.Object, error) {
+	var all []policy.Object
+	if namespace == "" {
+		var list policyv1alpha1.ClusterPropagationPolicyList
+		if err := p.ControlPlane.List(ctx, &list); err != nil {
+			return nil, fmt.Errorf("list the ClusterPropagationPolicies of the control plane: %w", err)
+		}
+		for i := range list.Items {
+			all = append(all, &list.Items[i])
+		}
+		return all, nil
+	}
+	var list policyv1alpha1.PropagationPolicyList
+	if err := p.ControlPlane.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("list the PropagationPolicies in namespace %s of the control plane: %w", namespace, err)
+	}
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	return all, nil
+}
+
+// places says whether a policy names a cluster.
+func places(p policy.Object, cluster string) bool {
+	a := p.PropagationSpec().Placement.ClusterAffinity
+	return a != nil && slices.Contains(a.ClusterNames, cluster) && !slices.Contains(a.ExcludeClusters, cluster)
+}
+
+// wins says whether a policy that selects a template is chosen for it rather
+// than ours, which has no priority and selects it by name
+// (spec: behaviour/03 3.4).
+func wins(p policy.Object, level policy.Level, ours *Policy) bool {
+	priority := policy.Priority(p.PropagationSpec())
+	return priority > 0 || priority == 0 && level == policy.Name && p.GetName() < ours.GetName()
+}
+
+// checkTemplate finds out whether the control plane has the template, and if so
+// whether it is ours to go on with.
+func (p *Promoter) checkTemplate(ctx context.Context, plan *Plan) error {
+	existing, err := p.existing(ctx, plan.Template)
+	if err != nil || existing == nil {
+		return err
+	}
+	plan.Template.Exists = true
+	if plan.Policy != nil && plan.Policy.Exists {
+		return nil // it was promoted before
+	}
+	here := plan.original.GetLabels()[names.ManagedLabel] == names.True
+	c, claimed := policy.ClaimOf(existing)
+	switch {
+	case claimed && !here:
+		return fmt.Errorf("the control plane has %s already, and policy %s says where it goes: to have it in cluster %s as well, "+
+			"add that to the policy's placement; what is there now is left alone", plan.Template, c, plan.Cluster)
+	case claimed:
+		p.Note(fmt.Sprintf("policy %s of the control plane placed %s in cluster %s: it gets no other", c, plan.Template, plan.Cluster))
+		plan.Policy = nil
+		return nil
+	}
+	if at := differs(existing, plan.Template.Object); at != "" {
+		return fmt.Errorf("the control plane has %s already, and it differs from the one in cluster %s in %s: what is there would be changed by it; "+
+			"make the two the same, or delete the one in the control plane, and promote again", plan.Template, plan.Cluster, at)
+	}
+	return nil
+}
+
+// checkDependency finds out whether the control plane has a dependency. One of
+// other contents would replace what the member has.
+func (p *Promoter) checkDependency(ctx context.Context, plan *Plan, d *Item) error {
+	existing, err := p.existing(ctx, *d)
+	if err != nil || existing == nil {
+		return err
+	}
+	d.Exists = true
+	if at := differs(existing, d.Object); at != "" {
+		return fmt.Errorf("the control plane has %s already, to which %s refers, and it differs from the one in cluster %s in %s: what is there would be changed by it; "+
+			"make the two the same, or promote without --dependencies", d, plan.Template, plan.Cluster, at)
+	}
+	return nil
+}
+
+// existing returns what the control plane has under the name of an item, nil for
+// nothing.
+func (p *Promoter) existing(ctx context.Context, i Item) (*unstructured.Unstructured, error) {
+	found, err := get(ctx, p.ControlPlane, i.Object.GroupVersionKind(), client.ObjectKeyFromObject(i.Object))
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case meta.IsNoMatchError(err):
+		return nil, fmt.Errorf("the control plane does not serve %s (%s): create its CustomResourceDefinition there first, for example with %q",
+			i.Object.GetKind(), i.Object.GetAPIVersion(), p.Program+" promote crd "+i.Resource.GroupResource().String()+" -C <CLUSTER>")
+	case err != nil:
+		return nil, fmt.Errorf("read %s of the control plane: %w", i, err)
+	case found.GetDeletionTimestamp() != nil:
+		return nil, fmt.Errorf("%s is being deleted in the control plane: promote it when it is gone", i)
+	}
+	return found, nil
+}
+
+// differs returns where what exists is not as it is wanted, "" for nowhere.
+// Annotations do not count: they may say who else cares for the object.
+func differs(existing, want *unstructured.Unstructured) string {
+	want = want.DeepCopy()
+	unstructured.RemoveNestedField(want.Object, "metadata", "annotations")
+	return difference(existing.Object, want.Object, "")
+}
+
+// try has the API server of the control plane look at everything that is to be
+// made, without making it: what it would refuse is found out before anything is
+// there, and so is what it would turn into something else.
+func (p *Promoter) try(ctx context.Context, plan *Plan) error {
+	var errs []error
+	for _, i := range append(slices.Clone(plan.Dependencies), plan.Template) {
+		if i.Exists {
+			continue
+		}
+		result := i.Object.DeepCopy()
+		if err := p.ControlPlane.Create(ctx, result, client.DryRunAll); err != nil {
+			errs = append(errs, fmt.Errorf("the control plane would not take %s: %w", i, err))
+			continue
+		}
+		at := difference(result.Object["spec"], i.Object.Object["spec"], "spec")
+		switch {
+		case at == "" || i.Object.Object["spec"] == nil:
+		case isOfPods(i.Object.GetKind(), at):
+			errs = append(errs, fmt.Errorf("the control plane would change %s of %s, and its pods in cluster %s would be started anew: "+
+				"is the control plane as new as the cluster?", at, i, plan.Cluster))
+		default:
+			p.Note(fmt.Sprintf("the control plane changes %s of %s, and so it will be changed in cluster %s", at, i, plan.Cluster))
+		}
+	}
+	if q := plan.Policy; q != nil && !q.Exists {
+		o, ok := q.DeepCopyObject().(client.Object)
+		if !ok {
+			return errors.New("a policy must be an object")
+		}
+		if err := p.ControlPlane.Create(ctx, o, client.DryRunAll); err != nil {
+			errs = append(errs, fmt.Errorf("the control plane would not take %s %s: %w", q.Kind(), Path(q), err))
+		}
+	}
+	return errors.Join(errs...)
+}
