@@ -29,6 +29,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/cmd/kubectl"
 	"github.com/karmadactl/karmadactl/pkg/cmd/options"
 	"github.com/karmadactl/karmadactl/pkg/cmd/playground"
+	"github.com/karmadactl/karmadactl/pkg/cmd/promote"
 	"github.com/karmadactl/karmadactl/pkg/cmd/register"
 	"github.com/karmadactl/karmadactl/pkg/cmd/start"
 	"github.com/karmadactl/karmadactl/pkg/cmd/status"
@@ -86,7 +87,9 @@ func (r root) groups() (templates.CommandGroups, error) {
 			construct(cordon.NewCordonCmd), construct(cordon.NewUncordonCmd), construct(taint.NewCmd),
 		}},
 		{Message: "Troubleshooting and Debugging Commands:", Commands: []*cobra.Command{}},
-		{Message: "Advanced Commands:", Commands: fromKubectl("apply", "patch")},
+		{Message: "Advanced Commands:", Commands: slices.Concat(
+			fromKubectl("apply"), []*cobra.Command{construct(promote.NewCmd)}, fromKubectl("patch"),
+		)},
 		{Message: "Settings Commands:", Commands: append(
 			fromKubectl("label", "annotate"),
 			completion.NewCmd(r.streams, r.program),
