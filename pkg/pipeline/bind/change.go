@@ -88,8 +88,16 @@ func fingerprintOf(u *unstructured.Unstructured) (fingerprint, error) {
 		return fmt.Sprintf("%016x", h.Sum64()), nil
 	}
 	user, errUser := sum(users(u.GetLabels(), true), users(u.GetAnnotations(), false))
-	all, errAll := sum(u.GetLabels(), u.GetAnnotations())
+	all, errAll := sum(notNil(u.GetLabels()), notNil(u.GetAnnotations()))
 	return fingerprint{user: user, all: all}, errors.Join(errUser, errAll)
+}
+
+// notNil makes no labels, or annotations, the same as none.
+func notNil(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return m
 }
 
 func (f fingerprint) String() string { return f.user + "-" + f.all }

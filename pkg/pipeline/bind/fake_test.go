@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -54,6 +55,17 @@ func (i indexes) IndexField(_ context.Context, o client.Object, field string, va
 	return nil
 }
 
+// schemeOnce returns the scheme of all tests, which takes a while to make.
+var schemeOnce = sync.OnceValues(func() (*runtime.Scheme, error) {
+	scheme, err := apis.NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	scheme.AddKnownTypeWithName(foreign, &unstructured.Unstructured{})
+	scheme.AddKnownTypeWithName(foreign.GroupVersion().WithKind("DeploymentList"), &unstructured.UnstructuredList{})
+	return scheme, nil
+})
+
 // A world is a control plane in memory, and what this stage is made of.
 type world struct {
 	*reconciler
@@ -73,12 +85,10 @@ type world struct {
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	scheme, err := apis.NewScheme()
+	scheme, err := schemeOnce()
 	if err != nil {
 		t.Fatal(err)
 	}
-	scheme.AddKnownTypeWithName(foreign, &unstructured.Unstructured{})
-	scheme.AddKnownTypeWithName(foreign.GroupVersion().WithKind("DeploymentList"), &unstructured.UnstructuredList{})
 	b := fake.NewClientBuilder().WithScheme(scheme)
 	for _, o := range objects {
 		b.WithObjects(o.DeepCopyObject().(client.Object))
