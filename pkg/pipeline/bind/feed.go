@@ -143,6 +143,8 @@ func (f *feed) template(e template.Event) {
 		if userChanged(e.Old, e.New) {
 			f.ledger.touch(keyOf(e.New))
 		}
-		f.queue.put(keyOf(e.New), 0)
+		if !f.ledger.isOurs(keyOf(e.New), e.New.GetResourceVersion()) {
+			f.queue.put(keyOf(e.New), 0)
+		}
 	}
 }

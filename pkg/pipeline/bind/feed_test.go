@@ -57,7 +57,19 @@ func TestTemplateEvents(t *testing.T) {
 			}
 		})
 	}
-	w := newWorld(t)
+	w := newWorld(t, aPolicy("p"), aTemplate())
+	old := w.template(t, web)
+	w.done(t, web)
+	newFeed(w).template(template.Event{GVK: deployments, Old: old, New: w.template(t, web)})
+	if got := w.keys.take(); len(got) > 0 {
+		t.Errorf("what whoever works on it has written is no news: %v", got)
+	}
+	newFeed(w).template(template.Event{GVK: deployments, Old: old, New: w.template(t, web)})
+	if got := w.keys.take(); len(got) != 1 {
+		t.Errorf("once: %v", got)
+	}
+
+	w = newWorld(t)
 	w.ledger.wait(web)
 	w.ledger.touch(web)
 	newFeed(w).template(template.Event{GVK: deployments, Old: aTemplate()})

@@ -12,13 +12,16 @@ type ledger struct {
 	// touched are those that a user made or changed since they were last worked
 	// on, as far as this process has seen.
 	touched map[Key]bool
+	// ours are the versions that this stage itself has written last, until they are
+	// heard of.
+	ours map[Key]string
 	// waiting are those that no policy claims, by kind and namespace: what a new
 	// policy is held against.
 	waiting map[schema.GroupVersionKind]map[string]map[string]bool
 }
 
 func newLedger() *ledger {
-	return &ledger{touched: map[Key]bool{}, waiting: map[schema.GroupVersionKind]map[string]map[string]bool{}}
+	return &ledger{touched: map[Key]bool{}, ours: map[Key]string{}, waiting: map[schema.GroupVersionKind]map[string]map[string]bool{}}
 }
 
 // touch notes that a user made or changed a template.
@@ -36,6 +39,23 @@ func (l *ledger) take(k Key) (touched, waiting bool) {
 	touched = l.touched[k]
 	delete(l.touched, k)
 	return touched, l.waiting[k.GroupVersionKind][k.Namespace][k.Name]
+}
+
+// wrote notes a version of a template that whoever works on it has written.
+func (l *ledger) wrote(k Key, version string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ours[k] = version
+}
+
+// isOurs reports whether a version that is heard of is the one that was written
+// last: it need not be worked on again.
+func (l *ledger) isOurs(k Key, version string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ours, ok := l.ours[k]
+	delete(l.ours, k)
+	return ok && ours == version
 }
 
 // wait notes that a template waits for a policy. It must be called before one is
@@ -74,6 +94,7 @@ func (l *ledger) forget(k Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.touched, k)
+	delete(l.ours, k)
 }
 
 // among returns the templates of a kind that wait; an empty namespace means all,

@@ -168,9 +168,14 @@ func (r *reconciler) bind(ctx context.Context, t *unstructured.Unstructured, p p
 	if err := r.overridesExist(ctx, p); err != nil {
 		return false, err
 	}
-	if t, err = r.claim(ctx, t, policy.By(p)); err != nil {
+	claimed, err := r.claim(ctx, t, policy.By(p))
+	if err != nil {
 		return false, err
 	}
+	if claimed.GetResourceVersion() != t.GetResourceVersion() {
+		r.ledger.wrote(keyOf(claimed), claimed.GetResourceVersion())
+	}
+	t = claimed
 	f, err := fingerprintOf(t)
 	if err != nil {
 		return false, err
