@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"pkg/server", "pkg/cmd"},
 	{
 		"pkg/pipeline", "pkg/controllers", "pkg/webhook", "pkg/estimator", "pkg/aggregated", "pkg/search",
-		"pkg/metricsadapter", "pkg/descheduler", "pkg/plane",
+		"pkg/metricsadapter", "pkg/descheduler", "pkg/plane", "pkg/promotion",
 	},
 	{
 		"pkg/binding", "pkg/policy", "pkg/template", "pkg/interpreter", "pkg/override", "pkg/member", "pkg/registration", "pkg/certs",

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -122,6 +123,27 @@ func Expected(spec *workv1alpha2.ResourceBindingSpec) []string {
 // (spec: behaviour/00).
 func IsWorkload(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return spec.Replicas > 0 || spec.ReplicaRequirements != nil || len(spec.Components) > 0
+}
+
+// IsDecided reports whether the clusters that a binding names are an answer,
+// rather than that there is none yet. No cluster is an answer only if a scheduler
+// says so of the binding as it is: a binding that has just been made or restored,
+// or one that somebody took a cluster out of, is still to be scheduled. One
+// without a placement is not scheduled at all.
+func IsDecided(b Object) bool {
+	spec, status := b.BindingSpec(), b.BindingStatus()
+	if len(spec.Clusters) > 0 || spec.Placement == nil {
+		return true
+	}
+	scheduled := meta.FindStatusCondition(status.Conditions, workv1alpha2.ConditionScheduled)
+	switch {
+	case scheduled == nil:
+		return false
+	case scheduled.Reason == workv1alpha2.ReasonNoClusterFit:
+		return true
+	default:
+		return scheduled.Reason == workv1alpha2.ReasonScheduled && status.SchedulerObservedGeneration == b.GetGeneration()
+	}
 }
 
 // GVK returns the kind of a template.

@@ -180,7 +180,7 @@ func (r *Reconciler[B]) cleanUp(ctx context.Context, b B, gone works) (reconcile
 		return reconcile.Result{RequeueAfter: lookAgain}, nil // its event comes before that
 	}
 	certain := gone
-	if !isDecided(now) {
+	if !binding.IsDecided(now) {
 		certain = gone.purged(now.BindingSpec())
 	}
 	if err := r.removeAll(ctx, b, certain.all()); err != nil {

@@ -15,7 +15,6 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
@@ -123,30 +122,9 @@ func bindingChanged() predicate.Predicate {
 				before.GetUID() != after.GetUID() ||
 				before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
 				binding.ID(before) != binding.ID(after) ||
-				isDecided(before) != isDecided(after)
+				binding.IsDecided(before) != binding.IsDecided(after)
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
-	}
-}
-
-// isDecided reports whether the clusters that a binding names are an answer,
-// rather than that there is none yet. No cluster is an answer only if a scheduler
-// says so of the binding as it is: a binding that has just been made or restored,
-// or one that somebody took a cluster out of, is still to be scheduled. One
-// without a placement is not scheduled at all.
-func isDecided(b binding.Object) bool {
-	spec, status := b.BindingSpec(), b.BindingStatus()
-	if len(spec.Clusters) > 0 || spec.Placement == nil {
-		return true
-	}
-	scheduled := meta.FindStatusCondition(status.Conditions, workv1alpha2.ConditionScheduled)
-	switch {
-	case scheduled == nil:
-		return false
-	case scheduled.Reason == workv1alpha2.ReasonNoClusterFit:
-		return true
-	default:
-		return scheduled.Reason == workv1alpha2.ReasonScheduled && status.SchedulerObservedGeneration == b.GetGeneration()
 	}
 }
 

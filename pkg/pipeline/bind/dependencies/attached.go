@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -48,18 +47,6 @@ func clustersOf(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetClu
 		}
 	}
 	return clusters
-}
-
-// isDecided reports whether the clusters that a binding names are an answer, rather
-// than that there is none yet. That there is no cluster is one only if a scheduler
-// says so: until then what is attached stays, as the template does.
-func isDecided(rb *workv1alpha2.ResourceBinding) bool {
-	if len(rb.Spec.Clusters) > 0 || rb.Spec.Placement == nil {
-		return true
-	}
-	scheduled := meta.FindStatusCondition(rb.Status.Conditions, workv1alpha2.ConditionScheduled)
-	return scheduled != nil && (scheduled.Reason == workv1alpha2.ReasonNoClusterFit ||
-		scheduled.Reason == workv1alpha2.ReasonScheduled && rb.Status.SchedulerObservedGeneration == rb.Generation)
 }
 
 // indexOf returns where in an attached binding an independent one is named, -1

@@ -81,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, rb *workv1alpha2.ResourceBin
 // distribute records what the template of rb depends on, and makes that go where
 // rb goes.
 func (r *Reconciler) distribute(ctx context.Context, rb *workv1alpha2.ResourceBinding) error {
-	if len(rb.Spec.Clusters) == 0 && (!controllerutil.ContainsFinalizer(rb, names.DependenciesFinalizer) || !isDecided(rb)) {
+	if len(rb.Spec.Clusters) == 0 && (!controllerutil.ContainsFinalizer(rb, names.DependenciesFinalizer) || !binding.IsDecided(rb)) {
 		return nil // it goes nowhere yet, or nobody knows where
 	}
 	object, err := r.templates.Get(ctx, rb.Spec.Resource)

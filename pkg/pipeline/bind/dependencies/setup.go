@@ -168,7 +168,7 @@ func sends() predicate.Predicate {
 	}
 	decided := func(o client.Object) bool {
 		rb, ok := o.(*workv1alpha2.ResourceBinding)
-		return ok && isDecided(rb)
+		return ok && binding.IsDecided(rb)
 	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return did(e.Object) },
