@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +38,8 @@ type Reconciler struct {
 	algorithm algorithm
 	metrics   *instruments
 	now       func() time.Time
+
+	deciding sync.Mutex
 }
 
 var _ reconcile.Reconciler = (*Reconciler)(nil)
@@ -57,19 +60,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if b.BindingSpec().Placement == nil {
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("failed to get placement from %s(%s)", resourceOf(b), nameOf(b)))
 	}
-	list := &clusterv1alpha1.ClusterList{}
-	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return reconcile.Result{}, fmt.Errorf("list Clusters: %w", err)
+	begin := time.Now()
+	d, err := r.decide(ctx, b)
+	if err != nil {
+		return reconcile.Result{}, err
 	}
-
-	begin, clusters := time.Now(), newFleet(list.Items)
-	why := whySchedule(b, r.algorithm.sets, clusters)
-	err := r.schedule(ctx, b, clusters, why)
+	err = r.carryOut(ctx, b, d)
 	if errors.Is(err, errMoved) {
 		return reconcile.Result{}, nil
 	}
-	if why != causeNone {
-		r.metrics.attempted(why, begin, err)
+	if d.why != causeNone {
+		r.metrics.attempted(d.why, begin, err)
 	}
 	switch {
 	case err == nil || isNoFit(err):
@@ -84,17 +85,41 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, err
 }
 
-// schedule finds clusters for b when there is a cause, writes them, and notes the
-// outcome. The error is that of the outcome, if it could be written.
-func (r *Reconciler) schedule(ctx context.Context, b binding.Object, clusters fleet, why cause) error {
-	if why == causeNone {
+// A decision is what is to become of a binding.
+type decision struct {
+	clusters fleet // as they were
+	why      cause
+	found    result
+	err      error // of the algorithm
+}
+
+// decide finds clusters for b when there is a cause. One decision is made at a
+// time; writing them takes much longer, and is done side by side.
+func (r *Reconciler) decide(ctx context.Context, b binding.Object) (decision, error) {
+	r.deciding.Lock()
+	defer r.deciding.Unlock()
+	list := &clusterv1alpha1.ClusterList{}
+	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return decision{}, fmt.Errorf("list Clusters: %w", err)
+	}
+	d := decision{clusters: newFleet(list.Items)}
+	d.why = whySchedule(b, r.algorithm.sets, d.clusters)
+	if d.why != causeNone {
+		d.found, d.err = r.algorithm.run(b, d.clusters.all, d.why == causeFresh)
+	}
+	return d, nil
+}
+
+// carryOut writes a decision, and notes its outcome. The error is that of the
+// outcome, if it could be written.
+func (r *Reconciler) carryOut(ctx context.Context, b binding.Object, d decision) error {
+	if d.why == causeNone {
 		_, err := r.writeStatus(ctx, b, outcome{})
 		return err
 	}
-	found, err := r.algorithm.run(b, clusters.all, why == causeFresh)
-	o := outcome{err: err, scheduled: true, term: found.term}
-	if err == nil || isNoFit(err) {
-		placed, refused := r.writeTargets(ctx, b, found.targets, clusters)
+	o := outcome{err: d.err, scheduled: true, term: d.found.term}
+	if d.err == nil || isNoFit(d.err) {
+		placed, refused := r.writeTargets(ctx, b, d.found.targets, d.clusters)
 		switch {
 		case refused == nil:
 			o.moved, b = placed != b, placed
@@ -109,7 +134,7 @@ func (r *Reconciler) schedule(ctx context.Context, b binding.Object, clusters fl
 		return err
 	}
 	if o.moved || told {
-		r.tell(b, found, o.err)
+		r.tell(b, d.found, o.err)
 	}
 	return o.err
 }

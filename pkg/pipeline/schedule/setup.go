@@ -1,9 +1,10 @@
 // Package schedule is the third stage of the pipeline: it decides which clusters
 // a binding goes to, and how many replicas each of them gets.
 //
-// One goroutine takes binding after binding off a queue, by priority. decide.go
-// says whether a binding is to be scheduled at all; algorithm.go finds clusters
-// in four steps, each a package of its own:
+// Binding after binding comes off a queue, by priority. One decision is made at a
+// time; several are written at once, never two of one binding. decide.go says
+// whether a binding is to be scheduled at all; algorithm.go finds clusters in four
+// steps, each a package of its own:
 //
 //	filter     which clusters may be used
 //	candidate  what is known of them, and in which order they are wanted;
@@ -38,6 +39,10 @@ import (
 
 // Name is the controller's name in logs, metrics and events.
 const Name = names.Scheduler
+
+// writers is how many decisions are written at a time. They wait for the API
+// server most of the time, and it for its disk, which takes many at once.
+const writers = 32
 
 // Delays before a binding that failed is tried again (spec: behaviour/04 4.11).
 const (
@@ -110,8 +115,7 @@ func Setup(mgr manager.Manager, o Options) error {
 		Watches(&workv1alpha2.ClusterResourceBinding{}, w.bindings()).
 		Watches(&clusterv1alpha1.Cluster{}, w.clusters()).
 		WithOptions(controller.Options{
-			// One at a time: each decision sees those before it.
-			MaxConcurrentReconciles: 1,
+			MaxConcurrentReconciles: writers,
 			RateLimiter:             o.RateLimiter,
 			UsePriorityQueue:        ptr.To(o.ByPriority),
 		}).
