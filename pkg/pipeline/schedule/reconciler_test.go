@@ -231,6 +231,19 @@ func TestReconcile(t *testing.T) {
 			binding: workload(divided, on("m1:2", "m2:1"), scheduled, told(errors.New("boom")), edited),
 			want:    want{targets: "m1:2 m2:1", condition: success, placed: true, observed: 2, at: ago(time.Minute), writes: both[1:]},
 		},
+		"Unsupported": {
+			reason: "What this version cannot do is said, moves nothing, and is not tried again and again.", clusters: two, options: Options{Components: true},
+			binding: workload(replicas(0), on("m1"), func(b binding.Object) {
+				b.BindingSpec().Components = []workv1alpha2.Component{{Name: "a", Replicas: 1}, {Name: "b", Replicas: 2}}
+				b.BindingSpec().Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: "cluster", MinGroups: 1, MaxGroups: 1}}
+			}),
+			want: want{
+				targets:   "m1:0",
+				condition: "False SchedulerError: this version does not support workloads of several components with spread constraints",
+				writes:    both[1:], err: true, terminal: true,
+				events: failed("this version does not support workloads of several components with spread constraints"),
+			},
+		},
 		"TermLeft": {
 			reason: "A placement that has no terms any more is in none.", clusters: two,
 			binding: workload(divided, inTermOf("m1")),
