@@ -19,6 +19,7 @@
 // members runs in the controller manager and in the agent; its Options are all
 // that differs.
 //
-// So far there is apply. Its Works come from controllers beside the pipeline,
-// and from users.
+// What stages share is below them: pkg/template (users' objects), pkg/policy,
+// pkg/binding (bindings and Works), pkg/interpreter, pkg/override, pkg/member.
+// Namespaces take a shortcut: pkg/controllers/namespace makes their Works.
 package pipeline
