@@ -220,7 +220,8 @@ func scheduler(cfg Config, kubeconfig string) Component {
 			"--leader-elect=false",
 		},
 		Listen: []Endpoint{health},
-		After:  []string{KubeAPIServer},
+		// It waits for that one's manager in any case.
+		After: []string{KarmadaControllerManager},
 		// As for karmada-controller-manager: the API types come later.
 		Health: HealthCheck{URL: "http://" + health.Address() + "/healthz"},
 	}

@@ -76,6 +76,7 @@ const (
 
 	steadyCPU      = "steady CPU"
 	steadyWrites   = "steady writes"
+	renderEach     = "each Work"
 	overrideCreate = "OverridePolicy created"
 	overrideEdit   = "OverridePolicy edited"
 )
@@ -106,6 +107,7 @@ func targets() map[string]*Target {
 		"2000 Deployments: writes per object":              {Limit: 21, Goal: 17},
 		steadyCPU:                                          {Limit: 0.1},
 		steadyWrites:                                       {Limit: 0},
+		renderEach:                                         {Limit: 2, Goal: 1}, // 500 and 1,000 Works a second
 		overrideCreate:                                     {Limit: 10},
 		overrideEdit:                                       {Limit: 10},
 		"from a Deployment to its binding, 10000 policies": {Limit: 10},

@@ -26,6 +26,7 @@ func scenarios() []Scenario {
 		{Name: "join", Short: "from a member cluster's kubeconfig to a Cluster that is ready, and what an agent costs", Run: join},
 		{Name: "propagate", Short: "from Deployments and a policy to ready replicas on three members with status back", Run: propagate},
 		{Name: "steady", Short: "what is written and used when nothing changes", Run: steady},
+		{Name: "render", Short: "Works of bindings that were scheduled while nobody rendered", Run: render},
 		{Name: "override", Short: "one OverridePolicy, created and edited, over 500 objects on three members", Run: override},
 		{Name: "policies", Short: "a new Deployment beside 1,000, 5,000 and 10,000 policies", Run: policies},
 	}
@@ -68,6 +69,8 @@ type Settings struct {
 	Steady time.Duration `json:"steady"`
 	// Sizes are the numbers of Deployments to propagate.
 	Sizes []int `json:"sizes"`
+	// Bindings is how many are rendered.
+	Bindings int `json:"bindings"`
 	// Control is the kubeconfig of a control plane that is there already, Members those of its members.
 	Control string   `json:"-"`
 	Members []string `json:"-"`

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -51,9 +52,11 @@ type kind struct {
 
 func newCommand(streams genericiooptions.IOStreams, k kind) *cobra.Command {
 	var dataDir string
+	var without []string
 	logs := flags.NewLogs()
 	sets := flags.NewSets()
 	sets.FlagSet(flags.GenericSet).StringVar(&dataDir, "data-dir", "", "Data directory.")
+	sets.FlagSet(flags.GenericSet).StringSliceVar(&without, "without", nil, "Components not to run in this process, by name: those that are run apart, as roles of their own.")
 	logs.AddFlags(sets.FlagSet(flags.LogsSet))
 	return role.NewCommand(role.Role{
 		Name: k.name, Short: k.short, Long: k.long, Sets: sets,
@@ -69,6 +72,9 @@ func newCommand(streams genericiooptions.IOStreams, k kind) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := leaveOut(&p, without); err != nil {
+				return err
+			}
 			if err := logs.Apply(gate); err != nil {
 				return err
 			}
@@ -81,6 +87,23 @@ func newCommand(streams genericiooptions.IOStreams, k kind) *cobra.Command {
 			})
 		},
 	}, streams)
+}
+
+// leaveOut takes components out of a plane that others do not wait for.
+func leaveOut(p *plane.Plane, names []string) error {
+	for _, name := range names {
+		i := slices.IndexFunc(p.Components, func(c plane.Component) bool { return c.Name == name })
+		if i < 0 {
+			return fmt.Errorf("--without=%s: there is no such component", name)
+		}
+		p.Components = slices.Delete(slices.Clone(p.Components), i, i+1)
+		for _, c := range p.Components {
+			if slices.Contains(c.After, name) && !slices.Contains(names, c.Name) {
+				return fmt.Errorf("--without=%s: %s starts after it, and would wait for ever", name, c.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // load reads what is installed in dir.

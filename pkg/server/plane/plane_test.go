@@ -61,6 +61,38 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+func TestLeaveOut(t *testing.T) {
+	cfg := plane.NewConfig(plane.KindControlPlane, "karmada")
+	whole := plane.ControlPlane(cfg, plane.NewLayout("/data", ""))
+	cases := map[string]struct {
+		reason  string
+		without []string
+		says    string // "" is success
+	}{
+		"Nothing":   {"The usual case.", nil, ""},
+		"Together":  {"What only they wait for is left out with them.", []string{plane.KarmadaControllerManager, plane.KarmadaScheduler}, ""},
+		"AnyOrder":  {"The order of names is nobody's business.", []string{plane.KarmadaScheduler, plane.KarmadaControllerManager}, ""},
+		"Unknown":   {"A typo would run everything twice.", []string{"scheduler"}, `no such component`},
+		"Twice":     {"The second one is not there any more.", []string{plane.KarmadaScheduler, plane.KarmadaScheduler}, `no such component`},
+		"WaitedFor": {"Others would never start.", []string{plane.Etcd}, "starts after it"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := whole
+			err := leaveOut(&p, c.without)
+			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Fatalf("got %v, want %q\nreason: %s", err, c.says, c.reason)
+			}
+			if want := len(whole.Components) - len(c.without); err == nil && len(p.Components) != want {
+				t.Errorf("%d components are left, want %d\nreason: %s", len(p.Components), want, c.reason)
+			}
+		})
+	}
+	if again := plane.ControlPlane(cfg, plane.NewLayout("/data", "")); len(again.Components) != len(whole.Components) {
+		t.Errorf("the plane that others have was changed: %d components, want %d", len(whole.Components), len(again.Components))
+	}
+}
+
 func TestCommands(t *testing.T) {
 	s, _, _, _ := genericiooptions.NewTestIOStreams()
 	for name, cmd := range map[string]interface {

@@ -135,6 +135,31 @@ func (t *Target) Create(ctx context.Context, count, concurrently int, object fun
 	return group.Wait()
 }
 
+// Serves returns an error unless a resource is served.
+func (t *Target) Serves(gvr schema.GroupVersionResource) error {
+	if _, err := t.mapper.KindFor(gvr); err != nil {
+		return fmt.Errorf("find %s on %s: %w", gvr.Resource, t.Name, err)
+	}
+	return nil
+}
+
+// UIDs returns the UIDs of all objects of the kind and namespace of u, by name.
+func (t *Target) UIDs(ctx context.Context, u *unstructured.Unstructured) (map[string]string, error) {
+	r, err := t.resource(u)
+	if err != nil {
+		return nil, err
+	}
+	list, err := r.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list %s on %s: %w", u.GetKind(), t.Name, err)
+	}
+	uids := map[string]string{}
+	for _, one := range list.Items {
+		uids[one.GetName()] = string(one.GetUID())
+	}
+	return uids, nil
+}
+
 // Numbered returns what makes copies of an object with numbers in their names.
 func Numbered(u *unstructured.Unstructured) func(i int) *unstructured.Unstructured {
 	return func(i int) *unstructured.Unstructured {

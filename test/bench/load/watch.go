@@ -20,7 +20,7 @@ type Watch struct {
 	checks map[string]func(*unstructured.Unstructured) bool
 
 	mu      sync.Mutex
-	matches map[string]map[string]bool // by check: the names of what is as wanted
+	matches map[string]map[string]bool // by check: namespaces and names of what is as wanted
 	changed chan struct{}
 }
 
@@ -33,7 +33,7 @@ func (t *Target) Watch(
 	for name := range checks {
 		w.matches[name] = map[string]bool{}
 	}
-	r := t.dynamic.Resource(gvr).Namespace(namespace)
+	r := t.dynamic.Resource(gvr).Namespace(namespace) // of all, when it is empty
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return r.List(ctx, o) },
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -73,20 +73,22 @@ func (w *Watch) see(obj any) {
 	defer w.mu.Unlock()
 	changed := false
 	for name, check := range w.checks {
-		was, is := w.matches[name][u.GetName()], check(u)
+		was, is := w.matches[name][nameOf(u)], check(u)
 		if was != is {
 			changed = true
 		}
 		if is {
-			w.matches[name][u.GetName()] = true
+			w.matches[name][nameOf(u)] = true
 		} else {
-			delete(w.matches[name], u.GetName())
+			delete(w.matches[name], nameOf(u))
 		}
 	}
 	if changed {
 		w.notify()
 	}
 }
+
+func nameOf(u *unstructured.Unstructured) string { return cache.MetaObjectToName(u).String() }
 
 func (w *Watch) gone(obj any) {
 	name, err := cache.DeletionHandlingObjectToName(obj)
@@ -96,7 +98,7 @@ func (w *Watch) gone(obj any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, matches := range w.matches {
-		delete(matches, name.Name)
+		delete(matches, name.String())
 	}
 	w.notify()
 }
@@ -116,11 +118,15 @@ func (w *Watch) Count(check string) int {
 
 // Until returns as soon as exactly so many objects are as a check wants them.
 func (w *Watch) Until(ctx context.Context, check string, count int) error {
+	return w.until(ctx, check, count, func(have int) bool { return have == count })
+}
+
+func (w *Watch) until(ctx context.Context, check string, count int, enough func(have int) bool) error {
 	for {
 		w.mu.Lock()
 		have, changed := len(w.matches[check]), w.changed
 		w.mu.Unlock()
-		if have == count {
+		if enough(have) {
 			return nil
 		}
 		select {
@@ -139,4 +145,9 @@ func AllUntil(ctx context.Context, watches []*Watch, check string, count int) er
 		}
 	}
 	return nil
+}
+
+// AtLeast returns as soon as so many objects are as a check wants them.
+func (w *Watch) AtLeast(ctx context.Context, check string, count int) error {
+	return w.until(ctx, check, count, func(have int) bool { return have >= count })
 }
