@@ -21,6 +21,13 @@ const (
 	// template depends on, as a JSON array.
 	DependenciesAnnotation = "resourcebinding.karmada.io/dependencies"
 
+	// TemplateFingerprintAnnotation is on a binding, and tells which state of its
+	// template it was made of: one hash of what its user wrote, and one that counts
+	// marks of controllers as well. With it a restart tells what has changed from
+	// what has only another resourceVersion, as after each change of status. It is
+	// not part of Karmada's API.
+	TemplateFingerprintAnnotation = "binding.karmadactl.io/template"
+
 	WorkNamespaceAnnotation = "work.karmada.io/namespace"
 	WorkNameAnnotation      = "work.karmada.io/name"
 	// ConflictResolutionAnnotation says what to do about an object that a

@@ -112,7 +112,9 @@ func (d Defaults) generatedName(beginning string) string {
 
 // claimant gives a policy what its claims on templates need: an identity, by
 // which they are known, and a finalizer, so that they are undone before it goes.
-// A policy from before there was this webhook gets both when it is next written.
+// A policy from before there was this webhook gets both when it is next written,
+// and so does one that an update leaves without both, as replacing it from a file
+// does. To take the finalizer alone off is a user's decision.
 func (d Defaults) claimant(was, p client.Object, label, finalizer string) error {
 	if was == nil {
 		// What another policy was made from must not share its claims.
@@ -120,7 +122,8 @@ func (d Defaults) claimant(was, p client.Object, label, finalizer string) error 
 		controllerutil.AddFinalizer(p, finalizer)
 		return nil
 	}
-	if was.GetLabels()[label] == "" && p.GetDeletionTimestamp().IsZero() {
+	forgotten := p.GetLabels()[label] == "" && controllerutil.ContainsFinalizer(was, finalizer)
+	if (was.GetLabels()[label] == "" || forgotten) && p.GetDeletionTimestamp().IsZero() {
 		controllerutil.AddFinalizer(p, finalizer)
 	}
 	return d.identify(was, p, label)

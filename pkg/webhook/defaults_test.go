@@ -174,6 +174,7 @@ func TestIdentityOfPolicies(t *testing.T) {
 		"OtherEnds":     {"Finalizers of others stay.", nil, meta{Finalizers: []string{"a/b"}}, meta{ID: "new-id", Finalizers: []string{"a/b", ours[0]}}, ""},
 		"Same":          {"An update keeps it.", &meta{ID: "id", Finalizers: ours}, meta{ID: "id", Finalizers: ours}, meta{ID: "id", Finalizers: ours}, ""},
 		"Forgotten":     {"Replacing a policy from a file loses no claim.", &meta{ID: "id", Finalizers: ours}, meta{Finalizers: ours}, meta{ID: "id", Finalizers: ours}, ""},
+		"Replaced":      {"Nor does it lose the end of its claims.", &meta{ID: "id", Finalizers: append([]string{"a/b"}, ours...)}, meta{}, meta{ID: "id", Finalizers: ours}, ""},
 		"Changed":       {"Under another identity its claims would be nobody's.", &meta{ID: "id"}, meta{ID: "other"}, meta{}, `from "id" to "other"`},
 		"Released":      {"The controller takes its finalizer off.", &meta{ID: "id", Finalizers: ours, Deleted: true}, meta{ID: "id", Deleted: true}, meta{ID: "id", Deleted: true}, ""},
 		"Unlocked":      {"So may a user who knows what it is for.", &meta{ID: "id", Finalizers: ours}, meta{ID: "id"}, meta{ID: "id"}, ""},

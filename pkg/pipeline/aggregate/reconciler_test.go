@@ -533,6 +533,7 @@ func TestStatusChanged(t *testing.T) {
 	}{
 		"Status":  {"The cluster says something new.", ok(2), true},
 		"Deleted": {"It says nothing any more.", deleted, true},
+		"LetGo":   {"It is not this binding's any more.", func(w *workv1alpha1.Work) { w.Labels, w.Annotations = nil, nil }, true},
 		"Spec":    {"That is for the cluster.", func(w *workv1alpha1.Work) { w.Generation++ }, false},
 	}
 	for name, tc := range cases {

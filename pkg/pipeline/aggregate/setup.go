@@ -32,6 +32,7 @@ import (
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/binding"
+	"github.com/karmadactl/karmadactl/pkg/names"
 )
 
 // Names of the controllers, one for each scope of binding.
@@ -132,9 +133,18 @@ func statusChanged() predicate.Predicate {
 			before, ok1 := e.ObjectOld.(*workv1alpha1.Work)
 			after, ok2 := e.ObjectNew.(*workv1alpha1.Work)
 			return ok1 && ok2 && (before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+				!sameBinding(before, after) || // the one that loses a Work and the one that gets it both are told
 				!equality.Semantic.DeepEqual(before.Status, after.Status))
 		},
 	}
+}
+
+// sameBinding reports whether two states of a Work belong to the same binding.
+func sameBinding(a, b *workv1alpha1.Work) bool {
+	of, ok := binding.OfWork(a)
+	now, stays := binding.OfWork(b)
+	return of == now && ok == stays && a.Labels[names.ResourceBindingIDLabel] == b.Labels[names.ResourceBindingIDLabel] &&
+		a.Labels[names.ClusterResourceBindingIDLabel] == b.Labels[names.ClusterResourceBindingIDLabel]
 }
 
 // bindingOf finds the binding of a Work, if that is of the scope.

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -110,10 +111,21 @@ func (r *reconciler) priorityOf(ctx context.Context, s *policyv1alpha1.ScheduleP
 		return nil, fmt.Errorf("unsupported source %q of a priority class: only %s is known", s.PriorityClassSource, policyv1alpha1.KubePriorityClass)
 	}
 	class := &schedulingv1.PriorityClass{}
-	if err := r.client.Get(ctx, client.ObjectKey{Name: s.PriorityClassName}, class); err != nil {
+	err := r.client.Get(ctx, client.ObjectKey{Name: s.PriorityClassName}, class)
+	if apierrors.IsNotFound(err) {
+		return nil, &missingPriorityError{name: s.PriorityClassName}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("look up the scheduling priority: %w", err)
 	}
 	return &workv1alpha2.SchedulePriority{Priority: class.Value}, nil
+}
+
+// A missingPriorityError says that there is no such priority class.
+type missingPriorityError struct{ name string }
+
+func (e *missingPriorityError) Error() string {
+	return fmt.Sprintf("look up the scheduling priority: there is no PriorityClass %s in the control plane: create it, or name another in the policy", e.name)
 }
 
 // groupsOf returns the groups that labels put a template in.
@@ -161,7 +173,7 @@ func (w wanted) putTemplate(b binding.Object) {
 		ref.ResourceVersion = spec.Resource.ResourceVersion // only its status has changed
 	}
 	spec.Resource = ref
-	b.SetAnnotations(with(b.GetAnnotations(), FingerprintAnnotation, w.fingerprint.String()))
+	b.SetAnnotations(with(b.GetAnnotations(), names.TemplateFingerprintAnnotation, w.fingerprint.String()))
 	spec.Replicas, spec.ReplicaRequirements, spec.Components = w.pods.replicas, w.pods.requirements, w.pods.components
 }
 

@@ -1,7 +1,6 @@
 package bind
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -264,8 +263,11 @@ func TestPriority(t *testing.T) {
 		})
 	}
 	w := newWorld(t, aPolicy("p", full), aTemplate())
-	if _, err := w.reconcile1(t, web); err == nil || errors.Is(err, errBoom) {
-		t.Errorf("a template whose priority cannot be told is not bound: %v", err)
+	if result, err := w.reconcile1(t, web); err != nil || result.RequeueAfter != patiently {
+		t.Errorf("a template whose priority class is missing waits for that, without backing off: %v, %v", result, err)
+	}
+	if w.exists(t, &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}) {
+		t.Error("a template whose priority cannot be told is not bound")
 	}
 	if err := w.gates.Set("PriorityBasedScheduling=false"); err != nil {
 		t.Fatal(err)

@@ -61,14 +61,7 @@ func users(all map[string]string, labels bool) map[string]string {
 	return theirs
 }
 
-// FingerprintAnnotation is on a binding, and tells which state of its template it
-// was made of: one hash of what its user wrote, and one that counts marks of
-// controllers as well. With it a restart tells what has changed from what has only
-// another resourceVersion, as after each change of status. It is not part of
-// Karmada's API.
-const FingerprintAnnotation = "binding.karmadactl.io/template"
-
-// A fingerprint is the value of FingerprintAnnotation, in two parts.
+// A fingerprint is the value of names.TemplateFingerprintAnnotation, in two parts.
 type fingerprint struct{ user, all string }
 
 // fingerprintOf returns the fingerprint of a template.
@@ -104,6 +97,6 @@ func (f fingerprint) String() string { return f.user + "-" + f.all }
 
 // readFingerprint reads the annotation, ok false when there is none.
 func readFingerprint(annotations map[string]string) (f fingerprint, ok bool) {
-	f.user, f.all, ok = strings.Cut(annotations[FingerprintAnnotation], "-")
+	f.user, f.all, ok = strings.Cut(annotations[names.TemplateFingerprintAnnotation], "-")
 	return f, ok
 }

@@ -73,14 +73,14 @@ func TestFingerprint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, ok := readFingerprint(map[string]string{FingerprintAnnotation: f.String()})
+	again, ok := readFingerprint(map[string]string{names.TemplateFingerprintAnnotation: f.String()})
 	if !ok || again != f {
 		t.Errorf("what is written is read: %v, %v", f, again)
 	}
 	if _, ok := readFingerprint(nil); ok {
 		t.Error("a binding of another control plane has none")
 	}
-	if _, ok := readFingerprint(map[string]string{FingerprintAnnotation: "nonsense"}); ok {
+	if _, ok := readFingerprint(map[string]string{names.TemplateFingerprintAnnotation: "nonsense"}); ok {
 		t.Error("nonsense is none")
 	}
 	// It is kept in bindings: were it another after an upgrade, all would be written.

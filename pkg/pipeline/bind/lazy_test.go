@@ -10,6 +10,8 @@ import (
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/policy"
+
+	"github.com/karmadactl/karmadactl/pkg/names"
 )
 
 func TestActivate(t *testing.T) {
@@ -17,7 +19,7 @@ func TestActivate(t *testing.T) {
 	made := func(annotation string) binding.Object {
 		b := &workv1alpha2.ResourceBinding{}
 		if annotation != "" {
-			b.Annotations = map[string]string{FingerprintAnnotation: annotation}
+			b.Annotations = map[string]string{names.TemplateFingerprintAnnotation: annotation}
 		}
 		b.Spec.Placement = &policyv1alpha1.Placement{}
 		return b

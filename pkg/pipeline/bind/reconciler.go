@@ -146,13 +146,14 @@ func (r *reconciler) apply(ctx context.Context, t *unstructured.Unstructured, p 
 	var (
 		large   *binding.TooLargeError
 		missing *missingOverridesError
+		class   *missingPriorityError
 	)
 	switch {
 	case err == nil:
 		return reconcile.Result{}, nil
 	case errors.As(err, &large):
 		return reconcile.Result{}, reconcile.TerminalError(err) // when it changes, it comes by itself
-	case errors.As(err, &missing):
+	case errors.As(err, &missing), errors.As(err, &class):
 		return reconcile.Result{RequeueAfter: patiently}, nil
 	default:
 		return reconcile.Result{}, err

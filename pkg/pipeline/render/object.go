@@ -175,3 +175,19 @@ func sameObject(template, overridden *unstructured.Unstructured) error {
 	}
 	return nil
 }
+
+// isReleased reports whether the policy that a binding was made for has gone, or
+// does not select its template any more, and nobody has taken it over. What it has
+// in clusters stays as it is until then (spec: behaviour/00, item 10): what a user
+// changes in a template that no policy propagates must not reach clusters at the
+// next start, or because some override policy has changed.
+func isReleased(b binding.Object) bool {
+	labels := b.GetLabels()
+	for _, by := range []string{names.PropagationPolicyIDLabel, names.ClusterPropagationPolicyIDLabel, names.BindingManagedByLabel} {
+		if labels[by] != "" {
+			return false
+		}
+	}
+	_, ours := b.GetAnnotations()[names.TemplateFingerprintAnnotation]
+	return ours && len(b.BindingSpec().RequiredBy) == 0
+}

@@ -212,7 +212,11 @@ func (r *Reconciler[B]) renderAll(ctx context.Context, b B, template *unstructur
 	if r.injectState {
 		j.state = preservedState(spec, targets)
 	}
+	released := isReleased(b)
 	for _, target := range targets {
+		if released && there.stay(target.Name) {
+			continue
+		}
 		did, err := j.render(ctx, target)
 		wrote = wrote || did
 		if err != nil {

@@ -519,3 +519,64 @@ func TestSilence(t *testing.T) {
 		})
 	}
 }
+
+func TestReleased(t *testing.T) {
+	fingerprint := func(b binding.Object) {
+		b.SetAnnotations(map[string]string{names.TemplateFingerprintAnnotation: "a-b"})
+	}
+	label := func(key string) func(binding.Object) {
+		return func(b binding.Object) { b.GetLabels()[key] = "x" }
+	}
+	cases := map[string]struct {
+		reason  string
+		binding []func(binding.Object)
+		renders bool
+	}{
+		"Released":  {"What no policy propagates stays as it is in clusters.", []func(binding.Object){fingerprint}, false},
+		"Claimed":   {"A policy is what makes it move.", []func(binding.Object){fingerprint, label(names.PropagationPolicyIDLabel)}, true},
+		"ByCluster": {"So is one of the other scope.", []func(binding.Object){fingerprint, label(names.ClusterPropagationPolicyIDLabel)}, true},
+		"Managed":   {"Others make bindings for purposes of their own.", []func(binding.Object){fingerprint, label(names.BindingManagedByLabel)}, true},
+		"Needed": {"A dependency follows what depends on it.", []func(binding.Object){fingerprint, func(b binding.Object) {
+			b.BindingSpec().RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "default", Name: "other", Clusters: targets("m1")}}
+		}}, true},
+		"ByHand": {"A binding that a user wrote never had a policy.", nil, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			template := deployment(t)
+			b := bound(template, append(tc.binding, to("m1"))...)
+			w := newWorld(t, template, b, aWork(b, "m1", web))
+			if _, err := w.reconcile(t, b); err != nil || (len(w.writes) > 0) != tc.renders {
+				t.Errorf("%v, %q\n%s", err, w.writes, tc.reason)
+			}
+		})
+	}
+	template := deployment(t)
+	b := bound(template, fingerprint, to("m1", "m2"))
+	w := newWorld(t, template, b, aWork(b, "m1", web))
+	if _, err := w.reconcile(t, b); err != nil || len(w.works(t)) != 2 {
+		t.Errorf("a Work that is missing is made, also of what was released: %v, %q", err, w.writes)
+	}
+}
+
+func TestLetGoOfWhatChanged(t *testing.T) {
+	template := object(t, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team","uid":"uid-team"}}`)
+	b := bound(template, to("m2"))
+	old := aWork(b, "m1", names.Work("Namespace", "team", ""))
+	old.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: "team", UID: "uid-team"}}
+	w := newWorld(t, template, b, old)
+	refused := false
+	w.before = func(verb string, o client.Object) error {
+		if verb == "patch" && o.GetNamespace() == "karmada-es-m1" && !refused {
+			refused = true
+			return apierrors.NewConflict(schema.GroupResource{Resource: "works"}, o.GetName(), errBoom)
+		}
+		return nil
+	}
+	if _, err := w.reconcile(t, b); err != nil || w.hasEvent(names.EventCleanupWorkFailed) {
+		t.Errorf("a conflict is read again, and nothing to tell: %v, %q", err, w.events)
+	}
+	if left, ok := w.works(t)["karmada-es-m1/"+old.Name]; !ok || left.Labels[names.ClusterResourceBindingIDLabel] != "" {
+		t.Errorf("the Work stays, and is nobody's: %v", left)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -190,22 +191,38 @@ func (r *Reconciler[B]) remove(ctx context.Context, b B, w *workv1alpha1.Work) e
 		return nil
 	}
 	if isOwnedByNamespace(w, "") {
-		return r.change(ctx, w, func(w *workv1alpha1.Work) { letGo(w, b) })
+		return r.change(ctx, b, w, func(w *workv1alpha1.Work) { letGo(w, b) })
 	}
 	preserve := func(w *workv1alpha1.Work) { w.Spec.PreserveResourcesOnDeletion = ptr.To(true) }
 	if ptr.Deref(b.BindingSpec().PreserveResourcesOnDeletion, false) && !ptr.Deref(w.Spec.PreserveResourcesOnDeletion, false) {
-		if err := r.change(ctx, w, preserve); err != nil {
+		if err := r.change(ctx, b, w, preserve); err != nil {
 			return err
 		}
 	}
 	return client.IgnoreNotFound(r.client.Delete(ctx, w.DeepCopy(), client.Preconditions{UID: &w.UID}))
 }
 
-// change writes a Work that somebody else has not changed since it was read.
-func (r *Reconciler[B]) change(ctx context.Context, w *workv1alpha1.Work, how func(*workv1alpha1.Work)) error {
-	next := w.DeepCopy()
-	how(next)
-	return client.IgnoreNotFound(r.client.Patch(ctx, next, client.MergeFromWithOptions(w, client.MergeFromWithOptimisticLock{})))
+// change writes a Work of a binding, on the basis of what it is now. One that is
+// gone, or not the binding's any more, needs no change.
+func (r *Reconciler[B]) change(ctx context.Context, b B, w *workv1alpha1.Work, how func(*workv1alpha1.Work)) error {
+	label := binding.ScopeOf(b).IDLabel
+	now, first := w, true
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if !first {
+			now = &workv1alpha1.Work{}
+			if err := r.live.Get(ctx, client.ObjectKeyFromObject(w), now); err != nil {
+				return err
+			}
+			if now.UID != w.UID || now.Labels[label] != w.Labels[label] {
+				return nil
+			}
+		}
+		first = false
+		next := now.DeepCopy()
+		how(next)
+		return r.client.Patch(ctx, next, client.MergeFromWithOptions(now, client.MergeFromWithOptimisticLock{}))
+	})
+	return client.IgnoreNotFound(err)
 }
 
 // letGo takes off a Work what makes it the Work of a binding.

@@ -23,7 +23,7 @@ func NewSkipped() Skipped {
 // AddFlags registers the flags.
 func (s *Skipped) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.APIs, "skipped-propagating-apis", s.APIs, "APIs not to propagate, separated by semicolons, in addition to those of the control plane itself, events and leases. <group> skips a whole group (e.g. networking.k8s.io), <group>/<version> a version of it (e.g. networking.k8s.io/v1beta1), <group>/<version>/<kind>,<kind> some of its kinds (e.g. networking.k8s.io/v1beta1/Ingress,IngressClass), v1/<kind>,<kind> kinds of the core group.")
-	fs.StringSliceVar(&s.Namespaces, "skipped-propagating-namespaces", s.Namespaces, "Regular expressions for the whole names of namespaces not to propagate, nor anything in them. karmada-system, karmada-cluster and karmada-es-* are always skipped.")
+	fs.StringSliceVar(&s.Namespaces, "skipped-propagating-namespaces", s.Namespaces, "Regular expressions for the whole names of namespaces in which nothing is propagated, and which are not propagated by themselves either. karmada-system, karmada-cluster and karmada-es-* are always skipped.")
 }
 
 // Validate reports what cannot be parsed.
