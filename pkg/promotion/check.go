@@ -67,7 +67,7 @@ func (p *Promoter) checkNamespaces(ctx context.Context, plan *Plan) error {
 // one that would get the template in its place.
 func (p *Promoter) checkPolicy(ctx context.Context, plan *Plan) error {
 	if plan.Policy == nil {
-		return nil
+		return p.noteUnplaced(ctx, plan)
 	}
 	s := policy.SubjectOf(plan.Template.Object)
 	all, err := p.policies(ctx, s.Namespace)
@@ -90,6 +90,31 @@ func (p *Promoter) checkPolicy(ctx context.Context, plan *Plan) error {
 				other.Kind(), Path(q), policy.Priority(q.PropagationSpec()), plan.Template, plan.Cluster)
 		}
 	}
+	return nil
+}
+
+// noteUnplaced tells of a template that is promoted without a policy when none is
+// there for it either: it goes nowhere then, and what is in the member stays as it
+// is.
+func (p *Promoter) noteUnplaced(ctx context.Context, plan *Plan) error {
+	s := policy.SubjectOf(plan.Template.Object)
+	all, err := p.policies(ctx, s.Namespace)
+	if err != nil {
+		return err
+	}
+	if s.Namespace != "" {
+		global, err := p.policies(ctx, "")
+		if err != nil {
+			return err
+		}
+		all = append(all, global...)
+	}
+	for _, q := range all {
+		if q.GetDeletionTimestamp() == nil && policy.LevelOf(q.PropagationSpec().ResourceSelectors, s) != policy.None {
+			return nil
+		}
+	}
+	p.Note(fmt.Sprintf("no policy of the control plane selects %s: until one does it goes nowhere, and what is in cluster %s is not managed", plan.Template, plan.Cluster))
 	return nil
 }
 

@@ -181,7 +181,7 @@ func (p *Promoter) noteOrigin(o *unstructured.Unstructured, cluster string) {
 	if owner := metav1.GetControllerOf(o); owner != nil {
 		p.Note(fmt.Sprintf("%s %s belongs to %s %s, which goes on changing it in cluster %s: that is what should be promoted", o.GetKind(), Path(o), owner.Kind, owner.Name, cluster))
 	}
-	if o.GetLabels()[names.ManagedLabel] == names.True {
+	if o.GetLabels()[names.ManagedLabel] == names.True && o.GetAnnotations()[names.WorkNamespaceAnnotation] != names.ExecutionNamespace(cluster) {
 		p.Note(fmt.Sprintf("%s %s is managed by a control plane already (Work %s/%s): if that is another one, the two will fight over it",
 			o.GetKind(), Path(o), o.GetAnnotations()[names.WorkNamespaceAnnotation], o.GetAnnotations()[names.WorkNameAnnotation]))
 	}

@@ -62,13 +62,11 @@ func without(m map[string]string, keys ...string) map[string]string {
 	return m
 }
 
-// overwrite lets a template take over what the member has, unless it says
-// itself how a conflict ends.
+// overwrite lets a template take over what the member has. Whoever promotes it
+// wants that, also if the object says otherwise: what was propagated once and has
+// been preserved may still say how conflicts ended then.
 func overwrite(o *unstructured.Unstructured) {
 	annotations := o.GetAnnotations()
-	if annotations[names.ConflictResolutionAnnotation] != "" {
-		return
-	}
 	if annotations == nil {
 		annotations = map[string]string{}
 	}

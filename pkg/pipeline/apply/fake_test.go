@@ -59,7 +59,7 @@ type fakeMember struct {
 	ignore bool
 	noKind error
 	// inside is what there is in namespaces, by kind; notListed, unless nil, is
-	// why nobody can list the Secrets among it.
+	// why nobody can list the Secrets and Widgets among it.
 	inside    []runtime.Object
 	notListed error
 }
@@ -77,6 +77,8 @@ func newFakeMember(t *testing.T, objects ...*unstructured.Unstructured) *fakeMem
 		{Version: "v1", Kind: "Namespace"}:                                       meta.RESTScopeRoot,
 		{Group: "apps", Version: "v1", Kind: "Deployment"}:                       meta.RESTScopeNamespace,
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}: meta.RESTScopeRoot,
+
+		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}: meta.RESTScopeRoot,
 	} {
 		mapper.Add(gvk, scope)
 	}
@@ -116,7 +118,9 @@ func (m *fakeMember) Metadata() (metadata.Interface, error) {
 	}
 	c := fakemetadata.NewSimpleMetadataClient(scheme, m.inside...)
 	if m.notListed != nil {
-		c.PrependReactor("list", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, m.notListed })
+		refuse := func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, m.notListed }
+		c.PrependReactor("list", "secrets", refuse)
+		c.PrependReactor("list", "widgets", refuse)
 	}
 	return c, nil
 }

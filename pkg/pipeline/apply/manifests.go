@@ -116,7 +116,7 @@ func releasedLabels() []string {
 }
 
 func releasedAnnotations() []string {
-	return append(names.ManagedAnnotations(), names.AdoptedAnnotation, names.ClusterResourceBindingNameAnnotation,
+	return append(names.ManagedAnnotations(), names.AdoptedAnnotation, names.ConflictResolutionAnnotation, names.ClusterResourceBindingNameAnnotation,
 		names.PropagationPolicyNamespaceAnnotation, names.PropagationPolicyNameAnnotation, names.ClusterPropagationPolicyNameAnnotation)
 }
 

@@ -32,13 +32,22 @@ func (t *target) isNamespace() bool {
 	return t.place.gvr.GroupResource() == schema.GroupResource{Resource: "namespaces"}
 }
 
-// mustStay reports whether an object is a namespace that is not ours to delete:
-// we did not make it, or there is something in it that we did not put there, or
-// nobody can tell. Unless it is for the first reason, why says so to users.
+// mustStay reports whether an object is not ours to delete, as others would go
+// with it: a namespace or the definition of a kind. We did not make it, or there is
+// something in it that we did not put there, or nobody can tell. Unless it is for
+// the first reason, why says so to users.
 func (t *target) mustStay(ctx context.Context, observed *unstructured.Unstructured) (stays bool, why string) {
-	if !t.isNamespace() {
+	switch {
+	case t.isNamespace():
+		return t.namespaceMustStay(ctx, observed)
+	case t.isDefinition():
+		return t.definitionMustStay(ctx, observed)
+	default:
 		return false, ""
 	}
+}
+
+func (t *target) namespaceMustStay(ctx context.Context, observed *unstructured.Unstructured) (stays bool, why string) {
 	if observed.GetAnnotations()[names.AdoptedAnnotation] == names.True {
 		return true, ""
 	}

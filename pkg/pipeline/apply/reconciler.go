@@ -32,9 +32,12 @@ import (
 // ready; a change of the Cluster brings it back at once.
 const lookAgain = time.Minute
 
-// eventNamespaceKept is the reason of the event on a Work whose namespace was
-// not deleted with it. It is not part of Karmada's API.
-const eventNamespaceKept = "NamespaceKept"
+// Reasons of the event on a Work whose object was not deleted with it, as others
+// would have gone with that. They are not part of Karmada's API.
+const (
+	eventNamespaceKept  = "NamespaceKept"
+	eventDefinitionKept = "CustomResourceDefinitionKept"
+)
 
 // eventDriftRepeated is the reason of the event on a Work whose object somebody
 // on the member changes back again and again. It is not part of Karmada's API.
@@ -288,7 +291,7 @@ func (r *Reconciler) undoAll(ctx context.Context, c *clusterv1alpha1.Cluster, w 
 		default:
 			kept, err := t.delete(ctx)
 			if kept != "" {
-				r.record.Eventf(w, nil, corev1.EventTypeWarning, eventNamespaceKept, "Withdraw", "%s", truncate(kept, maxNote))
+				r.record.Eventf(w, nil, corev1.EventTypeWarning, t.keptReason(), "Withdraw", "%s", truncate(kept, maxNote))
 			}
 			errs = append(errs, err)
 		}
