@@ -165,7 +165,7 @@ func (c Completed) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := manager.New(c.controlPlane, options)
+	mgr, err := manager.New(patiently(c.controlPlane), options)
 	if err != nil {
 		return fmt.Errorf("create the controller manager: %w", role.Explain(err))
 	}
