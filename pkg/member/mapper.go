@@ -138,6 +138,9 @@ func ask[T any](m *mapper, question func(meta.RESTMapper) (T, error)) (T, error)
 		return none, err
 	}
 	known, failed, _ = m.snapshot()
+	if known == nil { // somebody has had it forgotten in the meantime
+		return none, errors.New("find out what the cluster serves: it has just changed")
+	}
 	answer, err := question(known)
 	if meta.IsNoMatchError(err) && len(failed) > 0 {
 		return none, fmt.Errorf("find out what the cluster serves: %w", &discovery.ErrGroupDiscoveryFailed{Groups: failed})

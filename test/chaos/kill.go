@@ -19,7 +19,7 @@ import (
 
 // InitSteps are the steps of init in order, as the lines on its standard error begin.
 func InitSteps() []string {
-	return []string{"preflight", "configuration", "certificates", "component files", "start", "kubeconfig", "namespaces", "access rules", "cluster API", "API types", "cluster-info", "clusters"}
+	return []string{"preflight", "configuration", "certificates", "component files", "start", "kubeconfig", "namespaces", "access rules", "cluster API", "API types", "webhooks", "cluster-info", "clusters"}
 }
 
 // A Point is a moment in the life of an init. The zero Point is the moment it has been started.

@@ -236,8 +236,26 @@ func (k kind) run(t *testing.T, policyName string) {
 	for _, m := range shared.members {
 		m.await(t, template, "it is created again", all(k.has(k.value), isOurs))
 	}
+	bound := &unstructured.Unstructured{}
+	bound.SetAPIVersion("work.karmada.io/v1alpha2")
+	bound.SetKind("ResourceBinding")
+	if template.GetNamespace() == "" {
+		bound.SetKind("ClusterResourceBinding")
+	}
+	bound.SetNamespace(template.GetNamespace())
+	bound.SetName(names.Binding(template.GetKind(), template.GetName()))
+	shared.control.await(t, bound, "it has heard that objects are to be preserved", func(u *unstructured.Unstructured) error {
+		if u == nil {
+			return errors.New("it is not there")
+		}
+		if preserve, _, _ := unstructured.NestedBool(u.Object, "spec", "preserveResourcesOnDeletion"); !preserve {
+			return errors.New("preserveResourcesOnDeletion is not set")
+		}
+		return nil
+	})
 	shared.control.delete(t, template)
 	shared.control.await(t, template, "it goes", isGone)
+	shared.control.await(t, bound, "its binding goes with it", isGone)
 	for _, m := range shared.members {
 		m.await(t, template, "it is preserved, and not ours any more", all(k.has(k.value), func(u *unstructured.Unstructured) error {
 			if isOurs(u) == nil {

@@ -61,6 +61,9 @@ func (r *reconciler) reconcile(ctx context.Context, k Key, s seen) (reconcile.Re
 	}
 	if t == nil || t.GetDeletionTimestamp() != nil || t.GetLabels()[names.ClaimedByLabel] != "" {
 		r.ledger.forget(k)
+		if t == nil {
+			return reconcile.Result{}, r.collect(ctx, k)
+		}
 		return reconcile.Result{}, nil
 	}
 	c, claimed := policy.ClaimOf(t)
