@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,10 +22,8 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/override"
+	"github.com/karmadactl/karmadactl/pkg/util/brief"
 )
-
-// maxNote is how long the note of an event may be.
-const maxNote = 1024
 
 var (
 	// errBound says that a Work is that of a binding, which says what is in it.
@@ -153,7 +150,7 @@ func (r *Reconciler) override(
 			what = fmt.Sprintf("Apply cluster override policy(%s)", bad.Name)
 		}
 		r.record.Eventf(ns, nil, corev1.EventTypeWarning, names.EventApplyOverridePolicyFailed, "ApplyOverridePolicy", "%s",
-			note(fmt.Sprintf("%s for cluster(%s) failed: %v", what, c.Name, err)))
+			brief.Note(fmt.Sprintf("%s for cluster(%s) failed: %v", what, c.Name, err)))
 		return override.Result{}, err
 	}
 	return result, nil
@@ -273,13 +270,4 @@ func toUnstructured(ns *corev1.Namespace) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	return u, nil
-}
-
-// note cuts a message to what an event can hold.
-func note(message string) string {
-	if len(message) <= maxNote {
-		return message
-	}
-	const dots = "..."
-	return strings.ToValidUTF8(message[:maxNote-len(dots)], "") + dots
 }

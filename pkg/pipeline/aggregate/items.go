@@ -15,6 +15,7 @@ import (
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/util/brief"
 )
 
 // Messages of the condition FullyApplied (spec: behaviour/02 2.4).
@@ -54,7 +55,7 @@ func reportsOf(works []workv1alpha1.Work, ref workv1alpha2.ObjectReference) []re
 	reports = slices.CompactFunc(reports, func(a, b report) bool { return a.ClusterName == b.ClusterName })
 	limit := max(leastMessage, allMessages/max(len(reports), 1))
 	for i := range reports {
-		reports[i].AppliedMessage = truncate(reports[i].AppliedMessage, limit)
+		reports[i].AppliedMessage = brief.Text(reports[i].AppliedMessage, limit)
 	}
 	return reports
 }
@@ -199,17 +200,4 @@ func meaning(v any) any {
 		return v
 	}
 	return nil
-}
-
-// truncate cuts a text to at most limit bytes, at the end of a character.
-func truncate(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	const more = "..."
-	cut := limit - len(more)
-	for cut > 0 && s[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return s[:cut] + more
 }

@@ -24,10 +24,8 @@ import (
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/util/brief"
 )
-
-// maxNote is how long the note of an event may be.
-const maxNote = 1024
 
 // A Reconciler reconciles bindings of one scope.
 type Reconciler[B binding.Object] struct {
@@ -242,7 +240,7 @@ func (r *Reconciler[B]) recordTemplate(b B, err error) {
 // tell tells of an outcome (spec: behaviour/02 2.4).
 func (r *Reconciler[B]) tell(on runtime.Object, err error, done string) {
 	if err != nil {
-		r.record.Eventf(on, nil, corev1.EventTypeWarning, names.EventAggregateStatusFailed, "AggregateStatus", "%s", truncate(err.Error(), maxNote))
+		r.record.Eventf(on, nil, corev1.EventTypeWarning, names.EventAggregateStatusFailed, "AggregateStatus", "%s", brief.Note(err.Error()))
 		return
 	}
 	r.record.Eventf(on, nil, corev1.EventTypeNormal, names.EventAggregateStatusSucceed, "AggregateStatus", "%s", done)

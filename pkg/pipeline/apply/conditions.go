@@ -9,6 +9,7 @@ import (
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/util/brief"
 )
 
 // maxMessage is how long the message of a condition may be.
@@ -49,7 +50,7 @@ func markApplied(w *workv1alpha1.Work, applied, total int, err error) bool {
 	}
 	if err != nil {
 		c.Status, c.Reason = metav1.ConditionFalse, workv1alpha1.ReasonAppliedFailed
-		c.Message = truncate(fmt.Sprintf("Failed to apply all manifests (%d/%d): %v", applied, total, err), maxMessage)
+		c.Message = brief.Text(fmt.Sprintf("Failed to apply all manifests (%d/%d): %v", applied, total, err), maxMessage)
 	}
 	return meta.SetStatusCondition(&w.Status.Conditions, c)
 }
@@ -80,17 +81,4 @@ func preserves(w *workv1alpha1.Work) bool {
 func keepsObjects(c *clusterv1alpha1.Cluster, w *workv1alpha1.Work) bool {
 	cascade := c.Annotations[names.ClusterCascadeAnnotation]
 	return isLeaving(c) && cascade != "" && cascade != names.CascadeDelete && w.Labels[names.SystemLabel] != names.True
-}
-
-// truncate cuts a text to at most limit bytes, at the end of a character.
-func truncate(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	const more = "..."
-	cut := limit - len(more)
-	for cut > 0 && s[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return s[:cut] + more
 }

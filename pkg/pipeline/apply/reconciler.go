@@ -26,6 +26,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/member"
 	"github.com/karmadactl/karmadactl/pkg/metrics"
 	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/util/brief"
 )
 
 // lookAgain is how long a Work waits at most for its Cluster to be there and
@@ -45,9 +46,6 @@ const eventDriftRepeated = "DriftRepeated"
 
 // listSoon is after how long a Work looks again whose objects are being listed.
 const listSoon = time.Second
-
-// maxNote is how long the note of an event may be.
-const maxNote = 1024
 
 // A Reconciler reconciles Works.
 type Reconciler struct {
@@ -291,7 +289,7 @@ func (r *Reconciler) undoAll(ctx context.Context, c *clusterv1alpha1.Cluster, w 
 		default:
 			kept, err := t.delete(ctx)
 			if kept != "" {
-				r.record.Eventf(w, nil, corev1.EventTypeWarning, t.keptReason(), "Withdraw", "%s", truncate(kept, maxNote))
+				r.record.Eventf(w, nil, corev1.EventTypeWarning, t.keptReason(), "Withdraw", "%s", brief.Note(kept))
 			}
 			errs = append(errs, err)
 		}
@@ -449,7 +447,7 @@ func (r *Reconciler) recordDispatching(w *workv1alpha1.Work, news bool) {
 func (r *Reconciler) recordApplied(w *workv1alpha1.Work, err error) {
 	kind, reason, message := corev1.EventTypeNormal, names.EventSyncSucceed, appliedMessage
 	if err != nil {
-		kind, reason, message = corev1.EventTypeWarning, names.EventSyncFailed, truncate(err.Error(), maxNote)
+		kind, reason, message = corev1.EventTypeWarning, names.EventSyncFailed, brief.Note(err.Error())
 	}
 	r.record.Eventf(w, nil, kind, reason, "Apply", "%s", message)
 	for _, manifest := range w.Spec.Workload.Manifests {

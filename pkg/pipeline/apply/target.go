@@ -23,6 +23,7 @@ import (
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/util/brief"
 )
 
 // A Member is what this stage needs of a member cluster; see member.Member.
@@ -205,9 +206,9 @@ func (t *target) lacking(err error) error {
 // often.
 func (t *target) repaired() {
 	if t.repairs.note(t.member.Name(), t.place) {
-		t.record.Eventf(t.work, nil, corev1.EventTypeWarning, eventDriftRepeated, "Apply", "%s", truncate(fmt.Sprintf(
+		t.record.Eventf(t.work, nil, corev1.EventTypeWarning, eventDriftRepeated, "Apply", "%s", brief.Note(fmt.Sprintf(
 			"%s had to be repaired in cluster %s %d times: something there keeps changing or removing it. From now on it is repaired less often. Find out what it is, or stop propagating what it changes.",
-			describe(t.desired), t.member.Name(), quickRepairs), maxNote))
+			describe(t.desired), t.member.Name(), quickRepairs)))
 	}
 }
 

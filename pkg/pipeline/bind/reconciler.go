@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +16,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/policy"
+	"github.com/karmadactl/karmadactl/pkg/util/brief"
 )
 
 const (
@@ -228,12 +228,6 @@ func (r *reconciler) told(t *unstructured.Unstructured, by policy.Claim, written
 	}
 }
 
-// longest is how long the note of an event may be.
-const longest = 1024
-
 func (r *reconciler) event(t *unstructured.Unstructured, kind, reason, action, note string) {
-	if len(note) > longest {
-		note = strings.ToValidUTF8(note[:longest], "")
-	}
-	r.record.Eventf(t, nil, kind, reason, action, "%s", note)
+	r.record.Eventf(t, nil, kind, reason, action, "%s", brief.Note(note))
 }

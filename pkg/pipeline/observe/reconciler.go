@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,14 +22,12 @@ import (
 	configv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/config/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/util/brief"
 )
 
 // kindSoon is after how long a Work looks again whose kinds the member is being
 // asked for.
 const kindSoon = time.Second
-
-// maxNote is how long the note of an event may be.
-const maxNote = 1024
 
 // A Member is what this stage needs of a member cluster, none of which waits for
 // it; see member.Member.
@@ -267,7 +264,7 @@ func (r *Reconciler) tellNews(w *workv1alpha1.Work, next []workv1alpha1.Manifest
 
 func (r *Reconciler) tellFailure(w *workv1alpha1.Work, reason string, err error) {
 	if err != nil {
-		r.record.Eventf(w, nil, corev1.EventTypeWarning, reason, "Interpret", "%s", truncate(err.Error()))
+		r.record.Eventf(w, nil, corev1.EventTypeWarning, reason, "Interpret", "%s", brief.Note(err.Error()))
 	}
 }
 
@@ -279,14 +276,6 @@ func (r *Reconciler) forget(w client.Object) {
 	if cluster, err := names.ClusterOfExecutionNamespace(key.Namespace); err == nil {
 		r.unwatch(cluster, key.Name)
 	}
-}
-
-// truncate cuts a note to what an event takes.
-func truncate(note string) string {
-	if len(note) <= maxNote {
-		return note
-	}
-	return strings.ToValidUTF8(note[:maxNote], "")
 }
 
 func textOf(err error) string {

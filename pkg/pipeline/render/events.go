@@ -9,10 +9,8 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/override"
+	"github.com/karmadactl/karmadactl/pkg/util/brief"
 )
-
-// maxNote is how long the note of an event may be.
-const maxNote = 1024
 
 // recordSync tells on the binding and on its template how making the Works went
 // (spec: behaviour/02 2.3).
@@ -20,7 +18,7 @@ func (r *Reconciler[B]) recordSync(b B, err error) {
 	kind, reason := corev1.EventTypeNormal, names.EventSyncWorkSucceed
 	message := fmt.Sprintf("Sync work of %s(%s) successful.", binding.ScopeOf(b).Kind, path(b.GetNamespace(), b.GetName()))
 	if err != nil {
-		kind, reason, message = corev1.EventTypeWarning, names.EventSyncWorkFailed, note(err.Error())
+		kind, reason, message = corev1.EventTypeWarning, names.EventSyncWorkFailed, brief.Note(err.Error())
 	}
 	r.record.Eventf(b, nil, kind, reason, "SyncWork", "%s", message)
 	r.record.Eventf(templateOf(b), nil, kind, reason, "SyncWork", "%s", message)
@@ -49,8 +47,8 @@ func (j *job[B]) recordOverrideFailed(cluster string, err error) {
 	if errors.As(err, &bad) {
 		message = fmt.Sprintf("%s for cluster(%s) failed: %v", applying(bad.Namespace, bad.Name), cluster, err)
 	}
-	j.record.Eventf(j.binding, nil, corev1.EventTypeWarning, names.EventApplyOverridePolicyFailed, "ApplyOverridePolicy", "%s", note(message))
-	j.record.Eventf(templateOf(j.binding), nil, corev1.EventTypeWarning, names.EventApplyOverridePolicyFailed, "ApplyOverridePolicy", "%s", note(message))
+	j.record.Eventf(j.binding, nil, corev1.EventTypeWarning, names.EventApplyOverridePolicyFailed, "ApplyOverridePolicy", "%s", brief.Note(message))
+	j.record.Eventf(templateOf(j.binding), nil, corev1.EventTypeWarning, names.EventApplyOverridePolicyFailed, "ApplyOverridePolicy", "%s", brief.Note(message))
 }
 
 // applying names the application of an override policy; without a namespace it
@@ -73,17 +71,4 @@ func path(namespace, name string) string {
 func templateOf(b binding.Object) *corev1.ObjectReference {
 	ref := b.BindingSpec().Resource
 	return &corev1.ObjectReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
-}
-
-// note cuts a text to what an event can hold, at the end of a character.
-func note(s string) string {
-	if len(s) <= maxNote {
-		return s
-	}
-	const more = "..."
-	cut := maxNote - len(more)
-	for cut > 0 && s[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return s[:cut] + more
 }

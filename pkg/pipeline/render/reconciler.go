@@ -23,6 +23,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/override"
 	"github.com/karmadactl/karmadactl/pkg/policy"
+	"github.com/karmadactl/karmadactl/pkg/util/brief"
 )
 
 // lookAgain is how long a binding waits at most for what its own events tell
@@ -116,7 +117,7 @@ func (r *Reconciler[B]) withdraw(ctx context.Context, b B) error {
 		return err
 	}
 	if err := r.removeAll(ctx, b, append(there.all(), unseen...)); err != nil {
-		r.record.Eventf(b, nil, corev1.EventTypeWarning, names.EventCleanupWorkFailed, "CleanupWork", "%s", note(err.Error()))
+		r.record.Eventf(b, nil, corev1.EventTypeWarning, names.EventCleanupWorkFailed, "CleanupWork", "%s", brief.Note(err.Error()))
 		return err
 	}
 	return r.patch(ctx, b, func(b B) bool { return controllerutil.RemoveFinalizer(b, finalizer) })
@@ -184,7 +185,7 @@ func (r *Reconciler[B]) cleanUp(ctx context.Context, b B, gone works) (reconcile
 		certain = gone.purged(now.BindingSpec())
 	}
 	if err := r.removeAll(ctx, b, certain.all()); err != nil {
-		r.record.Eventf(b, nil, corev1.EventTypeWarning, names.EventCleanupWorkFailed, "CleanupWork", "%s", note(err.Error()))
+		r.record.Eventf(b, nil, corev1.EventTypeWarning, names.EventCleanupWorkFailed, "CleanupWork", "%s", brief.Note(err.Error()))
 		return reconcile.Result{}, err
 	}
 	if len(gone.purged(b.BindingSpec())) > 0 {

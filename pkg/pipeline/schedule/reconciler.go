@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/util/brief"
 )
 
 const (
@@ -151,7 +151,7 @@ func (r *Reconciler) tell(b binding.Object, found result, err error) {
 	template := &corev1.ObjectReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
 	say := func(kind, reason, note string) {
 		for _, about := range []runtime.Object{b, template} {
-			r.record.Eventf(about, nil, kind, reason, "Schedule", "%s", truncate(note))
+			r.record.Eventf(about, nil, kind, reason, "Schedule", "%s", brief.Text(note, maxNote))
 		}
 	}
 	for _, failed := range found.failed {
@@ -163,13 +163,4 @@ func (r *Reconciler) tell(b binding.Object, found result, err error) {
 	case len(found.failed) == 0 || isRefusal(err):
 		say(corev1.EventTypeWarning, names.EventScheduleBindingFailed, err.Error())
 	}
-}
-
-// truncate cuts a text to what an event can hold.
-func truncate(text string) string {
-	if len(text) <= maxNote {
-		return text
-	}
-	const more = "..."
-	return strings.ToValidUTF8(text[:maxNote-len(more)], "") + more
 }

@@ -27,10 +27,8 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/template"
+	"github.com/karmadactl/karmadactl/pkg/util/brief"
 )
-
-// maxNote is how long the note of an event may be.
-const maxNote = 1024
 
 // Templates are the objects of the control plane; see template.Store.
 type Templates interface {
@@ -96,7 +94,7 @@ func (r *Reconciler) distribute(ctx context.Context, rb *workv1alpha2.ResourceBi
 	}
 	refs, err := r.interpret(ctx, rb, object)
 	if err != nil {
-		r.record.Eventf(object, nil, corev1.EventTypeWarning, names.EventGetDependenciesFailed, "GetDependencies", "%s", note(err.Error()))
+		r.record.Eventf(object, nil, corev1.EventTypeWarning, names.EventGetDependenciesFailed, "GetDependencies", "%s", brief.Note(err.Error()))
 		return fmt.Errorf("get dependencies of %s %s: %w", rb.Spec.Resource.Kind, rb.Spec.Resource.Name, err)
 	}
 	news, err := r.remember(ctx, rb, refs)
@@ -203,10 +201,10 @@ func (r *Reconciler) sync(ctx context.Context, rb *workv1alpha2.ResourceBinding,
 	err = errors.Join(append(errs, err)...)
 	switch {
 	case err != nil:
-		r.record.Eventf(rb, nil, corev1.EventTypeWarning, names.EventSyncScheduleResultToDependenciesFailed, "SyncDependencies", "%s", note(err.Error()))
+		r.record.Eventf(rb, nil, corev1.EventTypeWarning, names.EventSyncScheduleResultToDependenciesFailed, "SyncDependencies", "%s", brief.Note(err.Error()))
 	case news && len(unsupported) > 0:
 		r.record.Eventf(rb, nil, corev1.EventTypeWarning, names.EventSyncScheduleResultToDependenciesFailed, "SyncDependencies", "%s",
-			note("Not sent along: "+strings.Join(unsupported, "; ")+". Select it by a policy of its own."))
+			brief.Note("Not sent along: "+strings.Join(unsupported, "; ")+". Select it by a policy of its own."))
 	case wrote:
 		r.record.Eventf(rb, nil, corev1.EventTypeNormal, names.EventSyncScheduleResultToDependenciesSucceed, "SyncDependencies", "Sync schedule results to dependencies succeed.")
 	}
@@ -260,7 +258,7 @@ func (r *Reconciler) release(ctx context.Context, rb *workv1alpha2.ResourceBindi
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		r.record.Eventf(rb, nil, corev1.EventTypeWarning, names.EventSyncScheduleResultToDependenciesFailed, "SyncDependencies", "%s", note(err.Error()))
+		r.record.Eventf(rb, nil, corev1.EventTypeWarning, names.EventSyncScheduleResultToDependenciesFailed, "SyncDependencies", "%s", brief.Note(err.Error()))
 		return err
 	}
 	_, err = r.change(ctx, rb, func(rb *workv1alpha2.ResourceBinding) error {
@@ -322,13 +320,4 @@ func (r *Reconciler) change(ctx context.Context, b *workv1alpha2.ResourceBinding
 		return r.client.Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	})
 	return wrote && err == nil, err
-}
-
-// note cuts a message to what an event can hold.
-func note(message string) string {
-	if len(message) <= maxNote {
-		return message
-	}
-	const dots = "..."
-	return strings.ToValidUTF8(message[:maxNote-len(dots)], "") + dots
 }
