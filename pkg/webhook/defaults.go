@@ -77,6 +77,11 @@ func (d Defaults) ClusterResourceBinding(was, b *metav1.PartialObjectMetadata) e
 	return d.identify(object(was), b, names.ClusterResourceBindingIDLabel)
 }
 
+// MultiClusterService gives a service an identity, if it has none.
+func (d Defaults) MultiClusterService(was, s *metav1.PartialObjectMetadata) error {
+	return d.identify(object(was), s, names.MultiClusterServiceIDLabel)
+}
+
 // Work gives a Work an identity, if it has none, and makes its manifests such as
 // our controllers write them: without what means something on one server only,
 // and with the marks by which the objects are known on the member. So what a user

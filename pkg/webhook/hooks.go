@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	autoscalingv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/autoscaling/v1alpha1"
 	policyv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/policy/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
 )
@@ -34,6 +35,8 @@ func Hooks(d Defaults) []Hook {
 		{"resourcebinding.karmada.io", "/mutate-resourcebinding", mutating[metav1.PartialObjectMetadata](d.ResourceBinding)},
 		{"clusterresourcebinding.karmada.io", "/mutate-clusterresourcebinding", mutating[metav1.PartialObjectMetadata](d.ClusterResourceBinding)},
 		{"work.karmada.io", "/mutate-work", mutating[workv1alpha1.Work](d.Work)},
+		{"autoscaling.karmada.io", "/mutate-federatedhpa", mutating[autoscalingv1alpha1.FederatedHPA](d.FederatedHPA)},
+		{"multiclusterservice.karmada.io", "/mutate-multiclusterservice", mutating[metav1.PartialObjectMetadata](d.MultiClusterService)},
 	}
 }
 
