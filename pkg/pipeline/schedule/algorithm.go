@@ -61,10 +61,10 @@ type termError struct {
 // run finds clusters for a binding. With fresh it forgets where the binding is.
 // When nothing is found the error is that of the first term that was tried; with
 // a *filter.FitError nothing fits, with any other nobody knows.
-func (a algorithm) run(b binding.Object, clusters []*clusterv1alpha1.Cluster, fresh bool) (result, error) {
+func (a algorithm) run(b binding.Object, s Snapshot, fresh bool) (result, error) {
 	spec := b.BindingSpec()
 	if len(spec.Placement.ClusterAffinities) == 0 {
-		targets, err := a.try(spec, nil, clusters, fresh)
+		targets, err := a.try(spec, nil, s, fresh)
 		return result{targets: targets}, err
 	}
 
@@ -74,7 +74,7 @@ func (a algorithm) run(b binding.Object, clusters []*clusterv1alpha1.Cluster, fr
 		first error
 	)
 	for i := startTerm(b, fresh); i < len(terms); i++ {
-		targets, err := a.try(spec, &terms[i], clusters, fresh)
+		targets, err := a.try(spec, &terms[i], s, fresh)
 		if err == nil {
 			r.targets, r.term = targets, terms[i].AffinityName
 			return r, nil
@@ -102,13 +102,13 @@ func indexOfTerm(p *policyv1alpha1.Placement, name string) int {
 }
 
 // try schedules with one term, nil for a placement that has none.
-func (a algorithm) try(spec *workv1alpha2.ResourceBindingSpec, term *policyv1alpha1.ClusterAffinityTerm, clusters []*clusterv1alpha1.Cluster, fresh bool) ([]workv1alpha2.TargetCluster, error) {
+func (a algorithm) try(spec *workv1alpha2.ResourceBindingSpec, term *policyv1alpha1.ClusterAffinityTerm, s Snapshot, fresh bool) ([]workv1alpha2.TargetCluster, error) {
 	if a.sets && len(spec.Components) > 1 && spread.Applies(spec.Placement) {
 		return nil, &unsupportedError{"workloads of several components with spread constraints"}
 	}
 
 	done := a.steps(stepFilter)
-	fit, err := filter.Clusters(a.plugins, filter.Subject{Spec: spec, Term: term}, clusters)
+	fit, err := filter.Clusters(a.plugins, filter.Subject{Spec: spec, Term: term}, s.Clusters)
 	done()
 	if err != nil {
 		if fitError := (*filter.FitError)(nil); errors.As(err, &fitError) {
@@ -118,7 +118,7 @@ func (a algorithm) try(spec *workv1alpha2.ResourceBindingSpec, term *policyv1alp
 	}
 
 	done = a.steps(stepScore)
-	candidates, err := candidate.New(spec, term, fit, a.locality, a.estimator(spec))
+	candidates, err := candidate.New(spec, term, fit, a.locality, a.estimator(spec, s))
 	done()
 	if err != nil {
 		return nil, fmt.Errorf("failed to prioritize clusters: %w", err)
@@ -143,15 +143,58 @@ func (a algorithm) try(spec *workv1alpha2.ResourceBindingSpec, term *policyv1alp
 	return targets, nil
 }
 
-// estimator returns what says how many more replicas a cluster has room for; it
-// is asked only when something depends on it.
-func (a algorithm) estimator(spec *workv1alpha2.ResourceBindingSpec) func(*clusterv1alpha1.Cluster) int64 {
-	if spec.Replicas == 0 || !spread.Applies(spec.Placement) && !division.Of(spec.Placement).LooksAtRoom() {
+// asksEstimators reports whether something depends on the room that clusters
+// have.
+func asksEstimators(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return spec.Replicas > 0 && (spread.Applies(spec.Placement) || division.Of(spec.Placement).LooksAtRoom())
+}
+
+// estimator returns what says how many more replicas a cluster has room for.
+func (a algorithm) estimator(spec *workv1alpha2.ResourceBindingSpec, s Snapshot) func(*clusterv1alpha1.Cluster) int64 {
+	if !asksEstimators(spec) {
 		return func(*clusterv1alpha1.Cluster) int64 { return int64(spec.Replicas) }
 	}
+	general, request := estimate.General{Models: a.models}, estimate.Of(spec)
 	return func(c *clusterv1alpha1.Cluster) int64 {
-		return estimate.Replicas(c, spec.ReplicaRequirements, a.models)
+		least := general.Replicas(c, request, s.Reserved[c.Name])
+		if other, ok := estimate.Least(s.Answers[c.Name]...); ok {
+			least = min(least, other.Replicas)
+		}
+		return int64(least)
 	}
+}
+
+// asks returns what to ask estimators about a binding, and which clusters: those
+// that it may go to, by any term that may be tried. No clusters: there is nothing
+// to ask.
+func (a algorithm) asks(b binding.Object, s Snapshot, fresh bool) (estimate.Request, []*clusterv1alpha1.Cluster) {
+	spec := b.BindingSpec()
+	request := estimate.Of(spec)
+	if !asksEstimators(spec) {
+		return request, nil
+	}
+	terms := []*policyv1alpha1.ClusterAffinityTerm{nil}
+	if all := spec.Placement.ClusterAffinities; len(all) > 0 {
+		terms = nil
+		for i := startTerm(b, fresh); i < len(all); i++ {
+			terms = append(terms, &all[i])
+		}
+	}
+	asked := map[string]bool{}
+	var clusters []*clusterv1alpha1.Cluster
+	for _, term := range terms {
+		fit, err := filter.Clusters(a.plugins, filter.Subject{Spec: spec, Term: term}, s.Clusters)
+		if err != nil {
+			continue // run says so
+		}
+		for _, c := range fit {
+			if !asked[c.Name] {
+				asked[c.Name] = true
+				clusters = append(clusters, c)
+			}
+		}
+	}
+	return request, clusters
 }
 
 // An unsupportedError says that this version cannot do what is asked for.

@@ -105,7 +105,7 @@ func (r *Reconciler) decide(ctx context.Context, b binding.Object) (decision, er
 	d := decision{clusters: newFleet(list.Items)}
 	d.why = whySchedule(b, r.algorithm.sets, d.clusters)
 	if d.why != causeNone {
-		d.found, d.err = r.algorithm.run(b, d.clusters.all, d.why == causeFresh)
+		d.found, d.err = r.algorithm.run(b, Snapshot{Clusters: d.clusters.all}, d.why == causeFresh)
 	}
 	return d, nil
 }

@@ -455,7 +455,7 @@ func BenchmarkAlgorithm(b *testing.B) {
 	})
 	a := Options{Enabled: func(string) bool { return true }}.algorithm(func(string) func() { return func() {} })
 	for b.Loop() {
-		if _, err := a.run(rb, clusters, false); err != nil {
+		if _, err := a.run(rb, Snapshot{Clusters: clusters}, false); err != nil {
 			b.Fatal(err)
 		}
 	}

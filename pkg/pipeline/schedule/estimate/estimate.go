@@ -1,88 +1,92 @@
-// Package estimate tells how many replicas a cluster has room for, from what the
-// cluster's status sums up (spec: behaviour/04 4.8 "General estimator").
+// Package estimate tells how many replicas a cluster has room for: what is asked,
+// what an estimator answers, and the general estimator, which reads what the
+// cluster's status sums up (spec: behaviour/04 4.8, 4.16, 4.17).
+//
+// All of it is pure. Estimators that ask somebody else are the scheduler's, and
+// their answers come to the algorithm as values.
 package estimate
 
 import (
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
+	"math"
+	"time"
 
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 )
 
-// podsPerNode is how many pods a node of a resource model is taken to hold.
-const podsPerNode = 110
+// A Request is what is to be placed: many replicas, each like the other, or sets
+// of components.
+type Request struct {
+	// Object is the template; estimators note it in their logs.
+	Object workv1alpha2.ObjectReference
+	// Replica is what one replica asks for. Nil: a place for a pod alone.
+	Replica *workv1alpha2.ReplicaRequirements
+	// Components are what one set consists of. Not empty: sets are counted, and
+	// Replica means nothing.
+	Components []workv1alpha2.Component
+}
 
-// Replicas returns how many more replicas with those requirements fit into a
-// cluster. With models, free resources are counted by node where the cluster's
-// status does so: what fits into the sum need not fit into any node. Nil
-// requirements ask for a place for a pod alone. Which nodes a replica may run on
-// is not considered.
-func Replicas(c *clusterv1alpha1.Cluster, need *workv1alpha2.ReplicaRequirements, models bool) int64 {
+// Of returns what a binding asks estimators.
+func Of(spec *workv1alpha2.ResourceBindingSpec) Request {
+	return Request{Object: spec.Resource, Replica: spec.ReplicaRequirements, Components: spec.Components}
+}
+
+// Unknown is the answer of an estimator that cannot tell about a cluster. It
+// does not count (spec: behaviour/04 4.8).
+const Unknown int32 = -1
+
+// An Answer is what one estimator says about one cluster.
+type Answer struct {
+	// Replicas is how many more replicas, or sets, fit; Unknown if that cannot be
+	// told.
+	Replicas int32
+	// At is when what the answer is made from was true. Zero: nobody knows.
+	At time.Time
+	// By names the estimator.
+	By string
+}
+
+// Least returns the smallest answer that counts, and whether there is one.
+func Least(answers ...Answer) (least Answer, ok bool) {
+	for _, a := range answers {
+		if a.Replicas >= 0 && (!ok || a.Replicas < least.Replicas) {
+			least, ok = a, true
+		}
+	}
+	return least, ok
+}
+
+// GeneralName is the name under which the general estimator answers.
+const GeneralName = "general-estimator"
+
+// A General estimator tells from a cluster's status. Which nodes a replica may
+// run on is not considered.
+type General struct {
+	// Models counts free resources by node where the status does so: what fits
+	// into their sum need not fit into any node.
+	Models bool
+}
+
+// Replicas returns how many more replicas fit into a cluster beside what is
+// reserved there; nil when nothing is.
+func (g General) Replicas(c *clusterv1alpha1.Cluster, r Request, held *Reserved) int32 {
 	s := c.Status.ResourceSummary
 	if s == nil {
 		return 0
 	}
-	room := free(s, corev1.ResourcePods)
-	if need == nil {
-		return room
+	room := held.leaves(podsOf(s), podsName)
+	if r.Replica == nil || room == 0 {
+		return clamp(room)
 	}
-	if models && len(s.AllocatableModelings) > 0 && len(c.Spec.ResourceModels) > 0 {
-		return min(room, inModels(c, need.ResourceRequest))
+	if g.Models && len(s.AllocatableModelings) > 0 && len(c.Spec.ResourceModels) > 0 {
+		return clamp(min(room, inModels(c, r.Replica.ResourceRequest, held)))
 	}
-	for name, request := range need.ResourceRequest {
+	for name, request := range r.Replica.ResourceRequest {
 		if amount := amountOf(name, request); amount > 0 {
-			room = min(room, free(s, name)/amount)
+			room = min(room, held.leaves(free(s, name), name)/amount)
 		}
 	}
-	return room
+	return clamp(room)
 }
 
-// free returns how much of a resource is left, 0 for one that is not offered.
-func free(s *clusterv1alpha1.ResourceSummary, name corev1.ResourceName) int64 {
-	left := s.Allocatable[name]
-	left = left.DeepCopy()
-	left.Sub(s.Allocated[name])
-	left.Sub(s.Allocating[name])
-	return max(0, amountOf(name, left))
-}
-
-// amountOf returns a quantity in the unit that it is compared in.
-func amountOf(name corev1.ResourceName, q resource.Quantity) int64 {
-	if name == corev1.ResourceCPU {
-		return q.MilliValue()
-	}
-	return q.Value()
-}
-
-// inModels counts the replicas that fit into nodes which have, each, the least
-// that nodes of their class have left (spec: behaviour/04 4.17).
-func inModels(c *clusterv1alpha1.Cluster, request corev1.ResourceList) int64 {
-	total := int64(0)
-	for _, class := range c.Status.ResourceSummary.AllocatableModelings {
-		for _, model := range c.Spec.ResourceModels {
-			if model.Grade == class.Grade && class.Count > 0 {
-				total += int64(class.Count) * inNode(model, request)
-			}
-		}
-	}
-	return total
-}
-
-func inNode(model clusterv1alpha1.ResourceModel, request corev1.ResourceList) int64 {
-	fits := int64(podsPerNode)
-	for name, q := range request {
-		need := amountOf(name, q)
-		if need <= 0 {
-			continue
-		}
-		has := int64(0)
-		for _, r := range model.Ranges {
-			if r.Name == name {
-				has = amountOf(name, r.Min)
-			}
-		}
-		fits = min(fits, has/need)
-	}
-	return fits
-}
+func clamp(n int64) int32 { return int32(max(0, min(n, math.MaxInt32))) }

@@ -1,6 +1,9 @@
 package estimate
 
 import (
+	"fmt"
+	"math"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +22,7 @@ func list(pairs ...string) corev1.ResourceList {
 }
 
 // spec: behaviour/14 14.11, and beyond.
-func TestReplicas(t *testing.T) {
+func TestGeneral(t *testing.T) {
 	summary := &clusterv1alpha1.ResourceSummary{
 		Allocatable: list("cpu", "8", "pods", "110", "memory", "10Gi"), Allocated: list("cpu", "2", "pods", "20"), Allocating: list("cpu", "1", "pods", "5"),
 	}
@@ -40,7 +43,8 @@ func TestReplicas(t *testing.T) {
 		models  []clusterv1alpha1.ResourceModel
 		off     bool // the gate
 		need    *workv1alpha2.ReplicaRequirements
-		want    int64
+		held    []string // reserved: "replicas resource=amount ..."
+		want    int32
 	}{
 		"CPU":            {reason: "(8-2-1)/0.5 is less than the places for pods.", summary: summary, need: need("cpu", "500m"), want: 10},
 		"Unknown":        {reason: "What the cluster does not offer it has no room for.", summary: summary, need: need("gpu", "1"), want: 0},
@@ -58,13 +62,90 @@ func TestReplicas(t *testing.T) {
 		"ModelsLackThat":   {reason: "What models do not tell of fits into no node.", summary: modelled, models: models, need: need("gpu", "1"), want: 0},
 		"ModelsBothNeeded": {reason: "All of it must be on one node.", summary: modelled, models: models, need: need("cpu", "1", "memory", "8Gi"), want: 2},
 		"ModelsAndPods":    {reason: "Places for pods are the limit there, too.", summary: modelled, models: models, need: need("cpu", "1m"), want: 85},
+		"Huge": {
+			reason: "A number that is too large for an answer is the largest one.", need: nil, want: math.MaxInt32,
+			summary: &clusterv1alpha1.ResourceSummary{Allocatable: list("pods", "9T")},
+		},
+
+		"Held":           {reason: "(8-2-1-2*1)/0.5: what was placed there does not show yet.", summary: summary, need: need("cpu", "500m"), held: []string{"2 cpu=1"}, want: 6},
+		"HeldPods":       {reason: "Each replica takes a place for a pod, too.", summary: summary, held: []string{"5 cpu=1", "3"}, want: 77},
+		"HeldOther":      {reason: "What others ask for, and the replica does not, is left to them.", summary: summary, need: need("cpu", "500m"), held: []string{"2 memory=9Gi"}, want: 10},
+		"HeldAll":        {reason: "There is no less than no room.", summary: summary, need: need("cpu", "500m"), held: []string{"2000000000 cpu=9000000"}, want: 0},
+		"HeldTwice":      {reason: "Entries add up.", summary: summary, need: need("cpu", "1"), held: []string{"1 cpu=1", "1 cpu=1", "1 cpu=2"}, want: 1},
+		"HeldTaken":      {reason: "What was taken back does not count.", summary: summary, need: need("cpu", "1"), held: []string{"1 cpu=1", "2 cpu=2", "-2 cpu=2", "-1 cpu=1"}, want: 5},
+		"HeldModels":     {reason: "It takes the nodes of the lowest class first: of 1, 1 and 2 cores 2 are left.", summary: modelled, models: models, need: need("cpu", "1"), held: []string{"2 cpu=1"}, want: 2},
+		"HeldModelsBig":  {reason: "What fits into the large node only takes that.", summary: modelled, models: models, need: need("cpu", "1"), held: []string{"1 cpu=2"}, want: 2},
+		"HeldModelsPart": {reason: "Half a core of each small node stays, which is of no use for a whole one.", summary: modelled, models: models, need: need("cpu", "1"), held: []string{"2 cpu=500m"}, want: 3},
+		"HeldModelsOver": {reason: "What finds no node takes none.", summary: modelled, models: models, need: need("cpu", "1"), held: []string{"1 cpu=3"}, want: 4},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := &clusterv1alpha1.Cluster{}
 			c.Spec.ResourceModels, c.Status.ResourceSummary = tc.models, tc.summary
-			if got := Replicas(c, tc.need, !tc.off); got != tc.want {
+			held := &Reserved{}
+			for _, text := range tc.held {
+				hold(t, held, text)
+			}
+			if got := (General{Models: !tc.off}).Replicas(c, Request{Replica: tc.need}, held); got != tc.want {
 				t.Errorf("got %d, want %d: %s", got, tc.want, tc.reason)
+			}
+		})
+	}
+}
+
+// hold reserves "replicas resource=amount ..."; a negative number takes it back.
+func hold(t *testing.T, r *Reserved, text string) {
+	t.Helper()
+	fields := strings.Fields(text)
+	replicas, request := int64(0), corev1.ResourceList{}
+	if _, err := fmt.Sscan(fields[0], &replicas); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range fields[1:] {
+		name, amount, _ := strings.Cut(f, "=")
+		request[corev1.ResourceName(name)] = resource.MustParse(amount)
+	}
+	if replicas < 0 {
+		r.Remove(request, -replicas)
+		return
+	}
+	r.Add(request, replicas)
+}
+
+func TestReservedIsEmpty(t *testing.T) {
+	r := &Reserved{}
+	for _, step := range []struct {
+		text  string
+		empty bool
+	}{{"1 cpu=1", false}, {"2", false}, {"-1 cpu=1", false}, {"-2", true}} {
+		hold(t, r, step.text)
+		if r.IsEmpty() != step.empty {
+			t.Errorf("after %q IsEmpty is %t: what is taken back leaves nothing", step.text, r.IsEmpty())
+		}
+	}
+	if !(*Reserved)(nil).IsEmpty() {
+		t.Error("nil is not empty")
+	}
+}
+
+func TestLeast(t *testing.T) {
+	a := func(replicas int32, by string) Answer { return Answer{Replicas: replicas, By: by} }
+	cases := map[string]struct {
+		reason  string
+		answers []Answer
+		want    Answer
+		ok      bool
+	}{
+		"None":     {reason: "Nobody was asked."},
+		"Unknown":  {reason: "Who cannot tell does not count.", answers: []Answer{a(Unknown, "x")}},
+		"Smallest": {reason: "The one who sees the least room knows best.", answers: []Answer{a(5, "x"), a(Unknown, "y"), a(3, "z")}, want: a(3, "z"), ok: true},
+		"First":    {reason: "Of equal ones the first.", answers: []Answer{a(3, "x"), a(3, "y")}, want: a(3, "x"), ok: true},
+		"Nothing":  {reason: "No room is an answer.", answers: []Answer{a(3, "x"), a(0, "y")}, want: a(0, "y"), ok: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got, ok := Least(tc.answers...); got != tc.want || ok != tc.ok {
+				t.Errorf("got %v, %t, want %v, %t: %s", got, ok, tc.want, tc.ok, tc.reason)
 			}
 		})
 	}

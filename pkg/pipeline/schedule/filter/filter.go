@@ -110,3 +110,12 @@ func (e *FitError) Error() string {
 	slices.Sort(list)
 	return fmt.Sprintf("0/%d clusters are available: %s.", e.Clusters, strings.Join(list, ", "))
 }
+
+// Others tells where the other workloads are of the groups that a binding is in.
+// Each method returns why it must not go to a cluster, "" when it may.
+type Others interface {
+	// Together is asked for workloads that it wants to be with.
+	Together(cluster string) (reason string)
+	// Apart is asked for workloads that it must not be with.
+	Apart(cluster string) (reason string)
+}
