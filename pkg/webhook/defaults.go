@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -94,9 +95,15 @@ func (d Defaults) Work(was, w *workv1alpha1.Work) error {
 		// The server would do so after this, but the marks have the name.
 		w.Name = d.generatedName(w.GenerateName)
 	}
+	if !w.DeletionTimestamp.IsZero() {
+		return nil // it is not applied any more
+	}
 	for i, m := range w.Spec.Workload.Manifests {
 		u := &unstructured.Unstructured{}
 		if err := u.UnmarshalJSON(m.Raw); err != nil {
+			if unchanged(was, i, m) {
+				continue // who changes something else need not mend it
+			}
 			return fmt.Errorf("spec.workload.manifests[%d] is no object that can be applied: %w", i, err)
 		}
 		raw, err := json.Marshal(binding.Manifest(w, u).Object)
@@ -106,6 +113,11 @@ func (d Defaults) Work(was, w *workv1alpha1.Work) error {
 		w.Spec.Workload.Manifests[i] = workv1alpha1.Manifest{RawExtension: runtime.RawExtension{Raw: raw}}
 	}
 	return nil
+}
+
+// unchanged says whether a manifest is as it was.
+func unchanged(was *workv1alpha1.Work, i int, m workv1alpha1.Manifest) bool {
+	return was != nil && i < len(was.Spec.Workload.Manifests) && bytes.Equal(was.Spec.Workload.Manifests[i].Raw, m.Raw)
 }
 
 // generatedName is a name with that beginning, as the API server makes them.
@@ -137,19 +149,20 @@ func (d Defaults) claimant(was, p client.Object, label, finalizer string) error 
 // identify makes sure that an object has an identity, and always the same one:
 // what is claimed under it would be nobody's otherwise. One that an update leaves
 // out is put back, as replacing an object from a file does; a different one is an
-// error.
+// error, unless the object is being deleted, which nothing may hold up.
 func (d Defaults) identify(was, o client.Object, label string) error {
 	has := o.GetLabels()[label]
 	had := ""
 	if was != nil {
 		had = was.GetLabels()[label]
 	}
+	deleted := !o.GetDeletionTimestamp().IsZero()
 	switch {
-	case had != "" && has == "":
+	case had != "" && (has == "" || deleted):
 		setLabel(o, label, had)
 	case had != "" && has != had:
 		return fmt.Errorf("the label %s cannot be changed, from %q to %q: it is the identity by which others know this object; leave it out, or as it is", label, had, has)
-	case has == "" && o.GetDeletionTimestamp().IsZero():
+	case has == "" && !deleted:
 		setLabel(o, label, d.NewID())
 	}
 	return nil

@@ -169,18 +169,19 @@ func TestIdentityOfPolicies(t *testing.T) {
 		want   meta
 		err    string
 	}{
-		"New":           {"Claims need an identity, and an end.", nil, meta{}, meta{ID: "new-id", Finalizers: ours}, ""},
-		"Copy":          {"A policy that was made from another does not share its claims.", nil, meta{ID: "other"}, meta{ID: "new-id", Finalizers: ours}, ""},
-		"OtherEnds":     {"Finalizers of others stay.", nil, meta{Finalizers: []string{"a/b"}}, meta{ID: "new-id", Finalizers: []string{"a/b", ours[0]}}, ""},
-		"Same":          {"An update keeps it.", &meta{ID: "id", Finalizers: ours}, meta{ID: "id", Finalizers: ours}, meta{ID: "id", Finalizers: ours}, ""},
-		"Forgotten":     {"Replacing a policy from a file loses no claim.", &meta{ID: "id", Finalizers: ours}, meta{Finalizers: ours}, meta{ID: "id", Finalizers: ours}, ""},
-		"Replaced":      {"Nor does it lose the end of its claims.", &meta{ID: "id", Finalizers: append([]string{"a/b"}, ours...)}, meta{}, meta{ID: "id", Finalizers: ours}, ""},
-		"Changed":       {"Under another identity its claims would be nobody's.", &meta{ID: "id"}, meta{ID: "other"}, meta{}, `from "id" to "other"`},
-		"Released":      {"The controller takes its finalizer off.", &meta{ID: "id", Finalizers: ours, Deleted: true}, meta{ID: "id", Deleted: true}, meta{ID: "id", Deleted: true}, ""},
-		"Unlocked":      {"So may a user who knows what it is for.", &meta{ID: "id", Finalizers: ours}, meta{ID: "id"}, meta{ID: "id"}, ""},
-		"Early":         {"A policy from before there was this webhook gets both.", &meta{}, meta{}, meta{ID: "new-id", Finalizers: ours}, ""},
-		"EarlyDeleted":  {"Nothing can hold back what is being deleted.", &meta{Deleted: true, Finalizers: []string{"a/b"}}, meta{Deleted: true}, meta{Deleted: true}, ""},
-		"EarlyGivenOne": {"An identity that a user gives, such as from a backup, is as good.", &meta{}, meta{ID: "id"}, meta{ID: "id", Finalizers: ours}, ""},
+		"New":            {"Claims need an identity, and an end.", nil, meta{}, meta{ID: "new-id", Finalizers: ours}, ""},
+		"Copy":           {"A policy that was made from another does not share its claims.", nil, meta{ID: "other"}, meta{ID: "new-id", Finalizers: ours}, ""},
+		"OtherEnds":      {"Finalizers of others stay.", nil, meta{Finalizers: []string{"a/b"}}, meta{ID: "new-id", Finalizers: []string{"a/b", ours[0]}}, ""},
+		"Same":           {"An update keeps it.", &meta{ID: "id", Finalizers: ours}, meta{ID: "id", Finalizers: ours}, meta{ID: "id", Finalizers: ours}, ""},
+		"Forgotten":      {"Replacing a policy from a file loses no claim.", &meta{ID: "id", Finalizers: ours}, meta{Finalizers: ours}, meta{ID: "id", Finalizers: ours}, ""},
+		"Replaced":       {"Nor does it lose the end of its claims.", &meta{ID: "id", Finalizers: append([]string{"a/b"}, ours...)}, meta{}, meta{ID: "id", Finalizers: ours}, ""},
+		"Changed":        {"Under another identity its claims would be nobody's.", &meta{ID: "id"}, meta{ID: "other"}, meta{}, `from "id" to "other"`},
+		"Released":       {"The controller takes its finalizer off.", &meta{ID: "id", Finalizers: ours, Deleted: true}, meta{ID: "id", Deleted: true}, meta{ID: "id", Deleted: true}, ""},
+		"Unlocked":       {"So may a user who knows what it is for.", &meta{ID: "id", Finalizers: ours}, meta{ID: "id"}, meta{ID: "id"}, ""},
+		"Early":          {"A policy from before there was this webhook gets both.", &meta{}, meta{}, meta{ID: "new-id", Finalizers: ours}, ""},
+		"EarlyDeleted":   {"Nothing can hold back what is being deleted.", &meta{Deleted: true, Finalizers: []string{"a/b"}}, meta{Deleted: true}, meta{Deleted: true}, ""},
+		"ChangedDeleted": {"Nothing can hold back the end of a finalizer, and what was claimed is found to the last.", &meta{ID: "id", Finalizers: ours, Deleted: true}, meta{ID: "other", Deleted: true}, meta{ID: "id", Deleted: true}, ""},
+		"EarlyGivenOne":  {"An identity that a user gives, such as from a backup, is as good.", &meta{}, meta{ID: "id"}, meta{ID: "id", Finalizers: ours}, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -214,6 +215,46 @@ func TestIdentityOfPolicies(t *testing.T) {
 	want := meta{ID: "new-id", Finalizers: []string{names.ClusterPropagationPolicyFinalizer}}
 	if diff := cmp.Diff(want, metaOf(p, names.ClusterPropagationPolicyIDLabel)); diff != "" {
 		t.Errorf("the other scope has a label and a finalizer of its own (-want +got):\n%s", diff)
+	}
+}
+
+func TestIdentityOfServices(t *testing.T) {
+	const label = names.MultiClusterServiceIDLabel
+	cases := map[string]struct {
+		reason string
+		was    *meta
+		now    meta
+		want   meta
+		err    string
+	}{
+		"New":       {"What belongs to it is known by it.", nil, meta{}, meta{ID: "new-id"}, ""},
+		"Given":     {"One that is there stays.", nil, meta{ID: "id"}, meta{ID: "id"}, ""},
+		"Early":     {"A service from before there was this webhook gets one.", &meta{}, meta{}, meta{ID: "new-id"}, ""},
+		"Same":      {"An update keeps it.", &meta{ID: "id"}, meta{ID: "id"}, meta{ID: "id"}, ""},
+		"Forgotten": {"Replacing it from a file does not lose what belongs to it.", &meta{ID: "id"}, meta{}, meta{ID: "id"}, ""},
+		"Changed":   {"What belongs to it would be nobody's.", &meta{ID: "id"}, meta{ID: "other"}, meta{}, "cannot be changed"},
+		"Deleted":   {"What goes needs none.", &meta{Deleted: true}, meta{Deleted: true}, meta{Deleted: true}, ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			var was *metav1.PartialObjectMetadata
+			if c.was != nil {
+				was = &metav1.PartialObjectMetadata{}
+				c.was.into(was, label)
+			}
+			s := &metav1.PartialObjectMetadata{}
+			c.now.into(s, label)
+			err := fixed().MultiClusterService(was, s)
+			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Fatalf("got %v, want %q: %s", err, c.err, c.reason)
+			}
+			if err != nil {
+				return
+			}
+			if diff := cmp.Diff(c.want, metaOf(s, label)); diff != "" {
+				t.Errorf("%s\n(-want +got):\n%s", c.reason, diff)
+			}
+		})
 	}
 }
 
@@ -353,6 +394,51 @@ func TestWorkWithoutName(t *testing.T) {
 	}
 	if m := string(w.Spec.Workload.Manifests[0].Raw); !strings.Contains(m, `"work.karmada.io/name":"`+w.Name+`"`) {
 		t.Errorf("by its marks the object does not lead back to its Work: %s", m)
+	}
+}
+
+func TestWorkThatWasUnreadable(t *testing.T) {
+	const unreadable = `{"metadata":{"name":"d"}}`
+	now := metav1.Now()
+	cases := map[string]struct {
+		reason   string
+		was, now *workv1alpha1.Work
+		err      bool
+		want     string // the last manifest
+	}{
+		"Unchanged": {
+			reason: "Labels of a Work from before there was this webhook can be changed.",
+			was:    work(unreadable), now: work(unreadable), want: unreadable,
+		},
+		"OtherPlace": {
+			reason: "Another manifest that is no object is a mistake of now.",
+			was:    work(unreadable), now: work(unreadable, unreadable), err: true,
+		},
+		"Changed": {
+			reason: "Who changes it has to make it one.",
+			was:    work(unreadable), now: work(`{"metadata":{"name":"e"}}`), err: true,
+		},
+		"Deleted": {
+			reason: "Finalizers of what goes can be taken off, whatever it holds.",
+			was:    work(`{}`),
+			now: func() *workv1alpha1.Work {
+				w := work(unreadable)
+				w.DeletionTimestamp = &now
+				return w
+			}(),
+			want: unreadable,
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := fixed().Work(c.was, c.now)
+			if (err != nil) != c.err {
+				t.Fatalf("got %v: %s", err, c.reason)
+			}
+			if last := c.now.Spec.Workload.Manifests[len(c.now.Spec.Workload.Manifests)-1].Raw; err == nil && string(last) != c.want {
+				t.Errorf("manifest %s, want %s: %s", last, c.want, c.reason)
+			}
+		})
 	}
 }
 

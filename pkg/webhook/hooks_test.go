@@ -88,6 +88,21 @@ func TestHandlers(t *testing.T) {
 			now:    `{"metadata":{"namespace":"karmada-es-m1","name":"w"},"spec":{"workload":{"manifests":[{"data":{}}]}}}`,
 			code:   403, message: "spec.workload.manifests[0]",
 		},
+		"Service": {
+			reason:  "A service has an identity; its spec is not looked at.",
+			hook:    "multiclusterservice.karmada.io",
+			now:     `{"metadata":{"namespace":"shop","name":"s"},"spec":{"types":"later"}}`,
+			patches: []string{`add /metadata/labels {"multiclusterservice.karmada.io/permanent-id":"new-id"}`},
+		},
+		"Autoscaler": {
+			reason: "What is filled in is that of a HorizontalPodAutoscaler.",
+			hook:   "autoscaling.karmada.io",
+			now:    `{"metadata":{"namespace":"shop","name":"a"},"spec":{"maxReplicas":3,"scaleTargetRef":{"kind":"Deployment","name":"web"},"later":{}}}`,
+			patches: []string{
+				`add /spec/metrics [{"resource":{"name":"cpu","target":{"averageUtilization":80,"type":"Utilization"}},"type":"Resource"}]`,
+				`add /spec/minReplicas 1`,
+			},
+		},
 		"Unreadable": {
 			reason: "Whoever asks wrongly is told.",
 			hook:   "propagationpolicy.karmada.io",
