@@ -67,12 +67,15 @@ type General struct {
 	Models bool
 }
 
-// Replicas returns how many more replicas fit into a cluster beside what is
-// reserved there; nil when nothing is.
+// Replicas returns how many more replicas, or sets, fit into a cluster beside what
+// is reserved there; nil when nothing is.
 func (g General) Replicas(c *clusterv1alpha1.Cluster, r Request, held *Reserved) int32 {
 	s := c.Status.ResourceSummary
 	if s == nil {
 		return 0
+	}
+	if len(r.Components) > 0 {
+		return clamp(g.sets(c, r.Components, held))
 	}
 	room := held.leaves(podsOf(s), podsName)
 	if r.Replica == nil || room == 0 {

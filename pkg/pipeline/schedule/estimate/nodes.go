@@ -105,9 +105,9 @@ func (n nodeClass) less(each amounts, replicas int64) nodeClass {
 	return nodeClass{left: left, pods: n.pods - replicas}
 }
 
-// inModels counts the replicas that fit on the nodes of a cluster, once what is
-// reserved has found its place there.
-func inModels(c *clusterv1alpha1.Cluster, request corev1.ResourceList, held *Reserved) int64 {
+// nodesBeside returns the nodes of a cluster once what is reserved has found its
+// place there.
+func nodesBeside(c *clusterv1alpha1.Cluster, held *Reserved) nodes {
 	all := nodesOf(c)
 	if held != nil {
 		for _, key := range slices.Sorted(maps.Keys(held.alike)) {
@@ -115,5 +115,11 @@ func inModels(c *clusterv1alpha1.Cluster, request corev1.ResourceList, held *Res
 			all, _ = all.place(one.each, one.replicas)
 		}
 	}
-	return all.room(amountsOf(request))
+	return all
+}
+
+// inModels counts the replicas that fit on the nodes of a cluster beside what is
+// reserved.
+func inModels(c *clusterv1alpha1.Cluster, request corev1.ResourceList, held *Reserved) int64 {
+	return nodesBeside(c, held).room(amountsOf(request))
 }
