@@ -86,10 +86,13 @@ func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateOb
 	return r.Store.Delete(ctx, name, r.agents.mayDelete(unlessProtected(validate), o), o)
 }
 
-// DeleteCollection refuses when it comes to a Cluster that is protected, and
-// agents at once.
+// DeleteCollection refuses agents, and when one of the Clusters is protected:
+// then none of them is deleted, rather than those that come before it.
 func (r *REST) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, o *metav1.DeleteOptions, l *metainternalversion.ListOptions) (runtime.Object, error) {
 	if err := r.agents.mayDeleteCollection(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.noneProtected(ctx, l); err != nil {
 		return nil, err
 	}
 	return r.Store.DeleteCollection(ctx, unlessProtected(validate), o, l)
@@ -130,6 +133,25 @@ func list(ctx context.Context, store *registry.Store, o *metainternalversion.Lis
 	return clusters.Items, nil
 }
 
+// noneProtected refuses when one of the Clusters that are selected is protected.
+func (r *REST) noneProtected(ctx context.Context, l *metainternalversion.ListOptions) error {
+	all := &metainternalversion.ListOptions{}
+	if l != nil {
+		// All of them, as they are now.
+		all.LabelSelector, all.FieldSelector = l.LabelSelector, l.FieldSelector
+	}
+	clusters, err := list(ctx, r.Store, all)
+	if err != nil {
+		return fmt.Errorf("look for clusters that are protected: %w", err)
+	}
+	for i := range clusters {
+		if err := refuseProtected(&clusters[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // unlessProtected does what a webhook does for other kinds, which the requests
 // for Clusters never meet (spec: behaviour/08 8.3, deletion protection).
 func unlessProtected(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
@@ -138,15 +160,22 @@ func unlessProtected(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 		if err != nil {
 			return fmt.Errorf("read metadata: %w", err)
 		}
-		if object.GetLabels()[names.DeletionProtectedLabel] == names.DeletionProtectedAlways {
-			return apierrors.NewForbidden(groupResource(), object.GetName(),
-				errors.New("This resource is protected, please make sure to remove the label: "+names.DeletionProtectedLabel))
+		if err := refuseProtected(object); err != nil {
+			return err
 		}
 		if validate == nil {
 			return nil
 		}
 		return validate(ctx, obj)
 	}
+}
+
+// refuseProtected refuses to delete a Cluster that is protected.
+func refuseProtected(object metav1.Object) error {
+	if names.IsDeletionProtected(object.GetLabels()) {
+		return forbidden(object.GetName(), errors.New(names.DeletionProtectedRefusal))
+	}
+	return nil
 }
 
 // StatusREST serves clusters/status: get, update and patch.

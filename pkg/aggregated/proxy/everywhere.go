@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -63,7 +61,7 @@ func (e *everywhere) serve(w http.ResponseWriter, r *http.Request) error {
 
 // one passes a request on to the cluster that has its object.
 func (e *everywhere) one(w http.ResponseWriter, r *http.Request) error {
-	answers, err := e.ask(r.Context(), e.target.object(), "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json")
+	answers, err := e.ask(r.Context(), e.target.object(), acceptMetadata)
 	if err != nil {
 		return err
 	}
@@ -285,7 +283,7 @@ func (e *everywhere) get(ctx context.Context, c *clusterv1alpha1.Cluster, t *tar
 	limit := e.patienceWith(c)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, &silence{limit})
 	defer cancel()
-	code, body, err := e.fetch(ctx, c, t, accept)
+	code, body, err := e.fetch(ctx, c, e.user, t, accept)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -296,29 +294,6 @@ func (e *everywhere) get(ctx context.Context, c *clusterv1alpha1.Cluster, t *tar
 		return 0, nil, fmt.Errorf("cluster %s answers %d %s", c.Name, code, http.StatusText(code))
 	}
 	return code, body, nil
-}
-
-func (e *everywhere) fetch(ctx context.Context, c *clusterv1alpha1.Cluster, t *target, accept string) (code int, body []byte, err error) {
-	a, err := e.members.access(ctx, c, nil)
-	if err != nil {
-		return 0, nil, err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, t.under(a.root).String(), nil)
-	if err != nil {
-		return 0, nil, err
-	}
-	r.Header.Set("Accept", accept)
-	impersonate(r.Header, e.user)
-	response, err := (&trip{members: e.members, cluster: c, access: a, target: t}).RoundTrip(r)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	body, err = io.ReadAll(io.LimitReader(response.Body, answerLimit+1))
-	if err == nil && len(body) > answerLimit {
-		err = fmt.Errorf("the answer is longer than %d MiB", answerLimit>>20)
-	}
-	return response.StatusCode, body, err
 }
 
 // patienceWith returns how long a cluster may take among many.

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -143,4 +144,28 @@ func (r *REST) toMember(ctx context.Context, c *clusterv1alpha1.Cluster, u user.
 		identify: func(h http.Header) { impersonate(h, u) },
 		fail:     func(err error) { responder.Error(failure(c, err)) },
 	}, nil
+}
+
+// fetch gets a target from a cluster on behalf of a user, with all of its body.
+func (r *REST) fetch(ctx context.Context, c *clusterv1alpha1.Cluster, u user.Info, t *target, accept string) (code int, body []byte, err error) {
+	a, err := r.members.access(ctx, c, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.under(a.root).String(), nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header.Set("Accept", accept)
+	impersonate(req.Header, u)
+	response, err := (&trip{members: r.members, cluster: c, access: a, target: t}).RoundTrip(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	body, err = io.ReadAll(io.LimitReader(response.Body, answerLimit+1))
+	if err == nil && len(body) > answerLimit {
+		err = fmt.Errorf("the answer is longer than %d MiB", answerLimit>>20)
+	}
+	return response.StatusCode, body, err
 }

@@ -174,8 +174,12 @@ func (r *REST) cluster(ctx context.Context, name string) (*clusterv1alpha1.Clust
 	return c, err
 }
 
-// forward passes a request on to one cluster.
+// forward passes a request on to one cluster, unless it deletes there what is
+// protected.
 func (r *REST) forward(w http.ResponseWriter, req *http.Request, c *clusterv1alpha1.Cluster, u user.Info, t *target, responder rest.Responder) error {
+	if err := r.unlessProtected(req.Context(), c, u, t); err != nil {
+		return err
+	}
 	h, err := r.toMember(req.Context(), c, u, t, responder)
 	if err != nil {
 		return err
