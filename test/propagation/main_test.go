@@ -2,16 +2,20 @@ package propagation
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -206,7 +210,7 @@ func (c *cluster) delete(t *testing.T, u *unstructured.Unstructured) {
 func (c *cluster) await(t *testing.T, u *unstructured.Unstructured, reason string, check func(*unstructured.Unstructured) error) *unstructured.Unstructured {
 	t.Helper()
 	var last *unstructured.Unstructured
-	eventually(t, fmt.Sprintf("%s %s on %s: %s", u.GetKind(), u.GetName(), c.name, reason), func() error {
+	err := rig.Eventually(t.Context(), fmt.Sprintf("%s %s on %s: %s", u.GetKind(), u.GetName(), c.name, reason), func() error {
 		got, err := c.get(t.Context(), u)
 		if err != nil {
 			return err
@@ -214,7 +218,48 @@ func (c *cluster) await(t *testing.T, u *unstructured.Unstructured, reason strin
 		last = got
 		return check(got)
 	})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, shared.story(u, last))
+	}
 	return last
+}
+
+// story tells what the fleet has of an object: the one that is looked at, what takes it to clusters, and what the
+// control plane has logged of that.
+func (f *fleet) story(u, at *unstructured.Unstructured) string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var all []string
+	add := func(o *unstructured.Unstructured) {
+		if o != nil {
+			data, err := json.Marshal(o.Object)
+			all = append(all, fmt.Sprintf("%s %v", data, err))
+		}
+	}
+	add(at)
+	for _, resource := range []string{"resourcebindings", "clusterresourcebindings", "works"} {
+		gvr := schema.GroupVersionResource{Group: "work.karmada.io", Version: "v1alpha2", Resource: resource}
+		if resource == "works" {
+			gvr.Version = "v1alpha1"
+		}
+		list, err := f.control.dynamic.Resource(gvr).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			all = append(all, err.Error())
+			continue
+		}
+		for i := range list.Items {
+			text, err := json.Marshal(list.Items[i].Object)
+			if err == nil && strings.Contains(string(text), fmt.Sprintf("%q", u.GetName())) && strings.Contains(string(text), fmt.Sprintf("%q", u.GetKind())) {
+				add(&list.Items[i])
+			}
+		}
+	}
+	for line := range strings.Lines(f.Log()) {
+		if strings.Contains(line, "/"+u.GetName()) || strings.Contains(line, strings.ToLower(u.GetName()+"-"+u.GetKind())) {
+			all = append(all, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return strings.Join(all, "\n")
 }
 
 // eventually fails the test when check does not come to return nil.

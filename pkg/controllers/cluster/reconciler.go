@@ -103,15 +103,19 @@ func (r *Reconciler) ensureExecutionSpace(ctx context.Context, c *clusterv1alpha
 
 // update writes what change makes of c, with nothing but the difference, and
 // never over what somebody else has written since: then it reads c anew and
-// lets change have another look. A Cluster that is gone is left empty.
+// lets change have another look. A Cluster that is gone, or is another one of
+// that name by now, is left empty.
 func (r *Reconciler) update(ctx context.Context, c *clusterv1alpha1.Cluster, change func(*clusterv1alpha1.Cluster)) error {
-	stale := false
+	stale, name, uid := false, c.Name, c.UID
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if stale {
-			name := c.Name
 			*c = clusterv1alpha1.Cluster{}
 			if err := r.live.Get(ctx, client.ObjectKey{Name: name}, c); err != nil {
 				return client.IgnoreNotFound(err)
+			}
+			if c.UID != uid {
+				*c = clusterv1alpha1.Cluster{}
+				return nil
 			}
 		}
 		before := c.DeepCopy()

@@ -50,11 +50,12 @@ func (r *Reconciler) remove(ctx context.Context, c *clusterv1alpha1.Cluster) (re
 		return reconcile.Result{RequeueAfter: removalRetry}, nil
 	}
 
+	name := c.Name // which is empty when somebody else was faster
 	err = r.update(ctx, c, func(c *clusterv1alpha1.Cluster) { controllerutil.RemoveFinalizer(c, names.ClusterFinalizer) })
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("remove finalizer: %w", err)
 	}
-	r.leaving.remove(c.Name)
+	r.leaving.remove(name)
 	return reconcile.Result{}, nil
 }
 

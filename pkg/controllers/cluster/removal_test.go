@@ -296,3 +296,23 @@ func TestRemoveFails(t *testing.T) {
 		t.Error("one thing that fails must not hold back the other")
 	}
 }
+
+// Without its finalizer a cluster that was joined again under the name would leave
+// its Works behind.
+func TestSuccessorKeepsItsFinalizer(t *testing.T) {
+	successor := member(finalized)
+	successor.UID = "uid-2"
+	w := newWorld(t, interceptor.Funcs{}, successor)
+	former := member(deleted)
+	former.ResourceVersion = "1"
+	if _, err := w.reconciler(false).Reconcile(t.Context(), former); err != nil {
+		t.Fatal(err)
+	}
+	got := &clusterv1alpha1.Cluster{}
+	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(successor), got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(successor.Finalizers, got.Finalizers); diff != "" {
+		t.Errorf("finalizers of the successor (-want +got):\n%s", diff)
+	}
+}

@@ -134,7 +134,7 @@ func (r *Reconciler[B]) write(ctx context.Context, b B, items []workv1alpha2.Agg
 		}
 		return r.client.Status().Patch(ctx, b, client.RawPatch(types.MergePatchType, data))
 	})
-	if err := client.IgnoreNotFound(err); err != nil {
+	if client.IgnoreNotFound(err) != nil && !binding.IsSuccessor(err) {
 		return fmt.Errorf("write status of the binding: %w", err)
 	}
 	return nil

@@ -298,6 +298,7 @@ type world struct {
 	member  *fakeMember
 	control client.Client
 	writes  []string // to the control plane
+	refuse  func(statusPatch map[string]any) error
 	events  *fakeRecorder
 	metrics *prometheus.Registry
 }
@@ -317,6 +318,15 @@ func newWorld(t *testing.T, m *fakeMember, objects ...client.Object) *world {
 			},
 			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 				w.writes = append(w.writes, "patch "+sub)
+				if w.refuse != nil {
+					patch := map[string]any{}
+					if data, err := p.Data(o); err != nil || json.Unmarshal(data, &patch) != nil {
+						return errBoom
+					}
+					if err := w.refuse(patch); err != nil {
+						return err
+					}
+				}
 				return c.SubResource(sub).Patch(ctx, o, p, opts...)
 			},
 		}).Build()

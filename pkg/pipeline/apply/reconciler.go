@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,6 +24,7 @@ import (
 
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
+	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/member"
 	"github.com/karmadactl/karmadactl/pkg/metrics"
 	"github.com/karmadactl/karmadactl/pkg/names"
@@ -326,8 +328,14 @@ func (r *Reconciler) patchStatus(ctx context.Context, before, w *workv1alpha1.Wo
 	if equality.Semantic.DeepEqual(before.Status.Conditions, w.Status.Conditions) {
 		return nil
 	}
-	if err := r.client.Status().Patch(ctx, w, client.MergeFrom(before)); err != nil {
-		if apierrors.IsNotFound(err) {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": w.UID}, "status": map[string]any{"conditions": w.Status.Conditions},
+	})
+	if err != nil {
+		return fmt.Errorf("write status: %w", err)
+	}
+	if err := r.client.Status().Patch(ctx, w, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		if apierrors.IsNotFound(err) || binding.IsSuccessor(err) {
 			return nil
 		}
 		return fmt.Errorf("write status: %w", err)
@@ -337,13 +345,14 @@ func (r *Reconciler) patchStatus(ctx context.Context, before, w *workv1alpha1.Wo
 }
 
 // patch changes a Work, if change says that it did; on a conflict it does so
-// again on what is there. A Work that is gone needs no change.
+// again on what is there. A Work that is gone needs no change, nor does its
+// successor.
 func (r *Reconciler) patch(
 	ctx context.Context, w *workv1alpha1.Work,
 	write func(context.Context, client.Object, client.Patch, ...client.PatchOption) error,
 	change func(*workv1alpha1.Work) bool,
 ) error {
-	first := true
+	first, uid := true, w.UID
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		if !first {
 			if err := r.live.Get(ctx, client.ObjectKeyFromObject(w), w); err != nil {
@@ -351,6 +360,9 @@ func (r *Reconciler) patch(
 			}
 		}
 		first = false
+		if w.UID != uid {
+			return nil
+		}
 		before := w.DeepCopy()
 		if !change(w) {
 			return nil

@@ -824,3 +824,38 @@ func TestLongMessages(t *testing.T) {
 		}
 	}
 }
+
+// A Work that the cache still has may be gone, and another one of its name be
+// there, of which nothing that is true of the former is.
+func TestSuccessorIsLeftAlone(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		change func(*workv1alpha1.Work)
+	}{
+		"Withdrawn": {"Without its finalizer the object would stay on the member when the successor goes.", deleted},
+		"Applied":   {"It is not applied yet.", func(*workv1alpha1.Work) {}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			m := newFakeMember(t)
+			successor := aWork(t, []*unstructured.Unstructured{config("new")}, func(w *workv1alpha1.Work) { w.UID = "new" })
+			w := newWorld(t, m, aCluster(), successor)
+			w.refuse = func(patch map[string]any) error {
+				if uid, _, _ := unstructured.NestedString(patch, "metadata", "uid"); uid == "old" {
+					return apierrors.NewInvalid(schema.GroupKind{Kind: "Work"}, "w", field.ErrorList{
+						field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable"),
+					})
+				}
+				return nil
+			}
+			former := aWork(t, []*unstructured.Unstructured{config("old")}, tc.change, func(w *workv1alpha1.Work) { w.UID, w.ResourceVersion = "old", "1" })
+			if _, err := w.Reconcile(t.Context(), former); err != nil {
+				t.Fatal(err)
+			}
+			got := w.work(t)
+			if !slices.Equal(got.Finalizers, successor.Finalizers) || len(got.Status.Conditions) != 0 {
+				t.Errorf("%s The successor has finalizers %q and conditions %+v", tc.reason, got.Finalizers, got.Status.Conditions)
+			}
+		})
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +22,7 @@ import (
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	configv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/config/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
+	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/util/brief"
 )
@@ -230,14 +232,16 @@ func (r *Reconciler) health(ctx context.Context, obj *unstructured.Unstructured)
 // write writes the status of a Work, of which it says nothing that another stage
 // writes. So it needs no lock, and neither waits for the other.
 func (r *Reconciler) write(ctx context.Context, w *workv1alpha1.Work, next []workv1alpha1.ManifestStatus) error {
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"manifestStatuses": next}})
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": w.UID}, "status": map[string]any{"manifestStatuses": next},
+	})
 	if err != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
 	written := &workv1alpha1.Work{}
 	written.Namespace, written.Name = w.Namespace, w.Name
 	if err := r.client.Status().Patch(ctx, written, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		if client.IgnoreNotFound(err) == nil {
+		if apierrors.IsNotFound(err) || binding.IsSuccessor(err) {
 			return nil
 		}
 		return fmt.Errorf("write status: %w", err)

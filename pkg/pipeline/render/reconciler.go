@@ -124,9 +124,10 @@ func (r *Reconciler[B]) withdraw(ctx context.Context, b B) error {
 }
 
 // patch changes the metadata of a binding, on the basis of what it is now. A
-// binding that is gone needs no change.
+// binding that is gone needs no change, nor does its successor, which has Works of
+// its own to be kept for.
 func (r *Reconciler[B]) patch(ctx context.Context, b B, change func(B) bool) error {
-	first := true
+	first, uid := true, b.GetUID()
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		if !first {
 			if err := r.live.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
@@ -134,6 +135,9 @@ func (r *Reconciler[B]) patch(ctx context.Context, b B, change func(B) bool) err
 			}
 		}
 		first = false
+		if b.GetUID() != uid {
+			return nil
+		}
 		before, ok := b.DeepCopyObject().(client.Object)
 		if !ok || !change(b) {
 			return nil

@@ -580,3 +580,26 @@ func TestLetGoOfWhatChanged(t *testing.T) {
 		t.Errorf("the Work stays, and is nobody's: %v", left)
 	}
 }
+
+// A binding that the cache still has may be gone, and another one of its name be
+// there: without the finalizer that one's Works would stay when it goes.
+func TestSuccessorIsLeftAlone(t *testing.T) {
+	template := deployment(t)
+	successor := bound(template, to("m1"))
+	successor.SetUID("uid-of-successor")
+	successor.SetLabels(map[string]string{names.ResourceBindingIDLabel: "id-2"})
+	w := newWorld(t, template, successor, aWork(successor, "m1", names.Work("Deployment", "web", "default")))
+	former, _ := bound(template, to("m1")).(*workv1alpha2.ResourceBinding)
+	now := metav1.Now()
+	former.DeletionTimestamp, former.ResourceVersion = &now, "1"
+	if _, err := reconcilerOf[*workv1alpha2.ResourceBinding](w).Reconcile(t.Context(), former); err != nil {
+		t.Fatal(err)
+	}
+	got := &workv1alpha2.ResourceBinding{}
+	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(successor), got); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.Finalizers, successor.GetFinalizers()) || len(w.works(t)) != 1 {
+		t.Errorf("finalizers of the successor are %q, want %q; it has %d Works, want 1", got.Finalizers, successor.GetFinalizers(), len(w.works(t)))
+	}
+}

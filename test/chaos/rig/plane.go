@@ -137,13 +137,19 @@ func (p Plane) Files() ([]string, error) {
 // logTail is how much of a log is worth showing with a failure.
 const logTail = 4 << 10
 
-// LogTail returns the end of the log of the control plane's process, or why there is none.
-func (p Plane) LogTail() string {
+// Log returns the log of the control plane's process, or why there is none.
+func (p Plane) Log() string {
 	data, err := os.ReadFile(filepath.Join(p.Dir, "log", "plane.log"))
 	if err != nil {
 		return err.Error()
 	}
-	return string(data[max(0, len(data)-logTail):])
+	return string(data)
+}
+
+// LogTail returns the end of Log.
+func (p Plane) LogTail() string {
+	log := p.Log()
+	return log[max(0, len(log)-logTail):]
 }
 
 // KillAll ends every process of p with SIGKILL.

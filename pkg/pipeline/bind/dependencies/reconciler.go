@@ -302,16 +302,19 @@ func (r *Reconciler) refresh(ctx context.Context, a *workv1alpha2.ResourceBindin
 }
 
 // change changes a binding by one write, if change makes a difference; on a
-// conflict it does so again on what is there.
+// conflict it does so again on what is there, unless that is another one.
 func (r *Reconciler) change(ctx context.Context, b *workv1alpha2.ResourceBinding, change func(*workv1alpha2.ResourceBinding) error) (wrote bool, err error) {
-	first := true
+	first, uid := true, b.UID
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		if !first {
 			if err := r.live.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
 				return err
 			}
 		}
-		first = false
+		first, wrote = false, false
+		if b.UID != uid {
+			return nil
+		}
 		before := b.DeepCopy()
 		if err := change(b); err != nil || equality.Semantic.DeepEqual(before, b) {
 			return err
