@@ -245,8 +245,10 @@ func (m *meter) report(ctx context.Context, e *Env, label string, objects, creat
 	if err != nil {
 		return nil, err
 	}
+	events := writes.EventsSince(m.writes)
 	writes = writes.Since(m.writes)
 	if objects > 0 {
+		e.Add(label+": events per object", Count, events/float64(objects))
 		e.Add(label+": writes per object", Count, (writes.Total()-float64(created))/float64(objects))
 	} else {
 		e.Add(label+": writes", Count, writes.Total()-float64(created))

@@ -177,7 +177,7 @@ func (c Completed) Run(ctx context.Context) error {
 	c.members = member.NewPool(ctx, member.Pull(cluster.Name, c.memberConfig, limits))
 	log.Info("Starting controllers", "controllers", c.plan.Started())
 	c.plan.ReportIdle(log)
-	if err := c.plan.SetUp(role.WithDistinctEvents(mgr), c.parts); err != nil {
+	if err := c.plan.SetUp(role.WithEvents(mgr), c.parts); err != nil {
 		return err
 	}
 	if err := mgr.Start(klog.NewContext(ctx, log)); err != nil {

@@ -230,7 +230,7 @@ func Setup(mgr manager.Manager, c Completed) error {
 	if err != nil {
 		return err
 	}
-	return c.plan.SetUp(role.WithDistinctEvents(mgr), shared)
+	return c.plan.SetUp(role.WithEvents(mgr), shared)
 }
 
 // Run makes a manager and runs it until ctx is done and everything in it has

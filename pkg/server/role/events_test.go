@@ -29,7 +29,7 @@ func (n *noted) AnnotatedEventf(regarding, _ runtime.Object, _ map[string]string
 
 func TestDistinctEvents(t *testing.T) {
 	next := &noted{}
-	r := distinctRecorder{next: next, scheme: clientgoscheme.Scheme}
+	r := eventRecorder{next: next, scheme: clientgoscheme.Scheme, limits: newLimits()}
 	pod := func(version string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p", UID: "u", ResourceVersion: version}}
 	}
@@ -51,6 +51,34 @@ func TestDistinctEvents(t *testing.T) {
 	for _, got := range next.regarding {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the version of an object tells no events apart (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestEventsOfSuccessAreLimited(t *testing.T) {
+	next := &noted{}
+	r := eventRecorder{next: next, scheme: clientgoscheme.Scheme, limits: newLimits()}
+	say := func(kind, namespace, eventType string, times int) int {
+		before := len(next.notes)
+		for i := range times {
+			r.Eventf(&corev1.ObjectReference{Kind: kind, Namespace: namespace, Name: fmt.Sprint(i)}, nil, eventType, "Reason", "Act", "it is so")
+		}
+		return len(next.notes) - before
+	}
+	const many = 10 * successesAtOnce
+	cases := []struct {
+		name, reason                string
+		kind, namespace, eventTypes string
+		least, most                 int
+	}{
+		{"Works", "Our own objects have a limit of their own.", "Work", "karmada-es-m1", "Normal", onWorksAtOnce, many / 2},
+		{"Others", "What was told of Works takes nothing from that.", "Deployment", "default", "Normal", successesAtOnce, many / 2},
+		{"NotOurWork", "A user's kind of that name is a user's.", "Work", "default", "Normal", 0, many / 2},
+		{"Failures", "What failed is always told.", "Deployment", "default", "Warning", many, many},
+	}
+	for _, tc := range cases {
+		if got := say(tc.kind, tc.namespace, tc.eventTypes, many); got < tc.least || got > tc.most {
+			t.Errorf("%s: %s Of %d events %d were recorded, want %d to %d", tc.name, tc.reason, many, got, tc.least, tc.most)
 		}
 	}
 }

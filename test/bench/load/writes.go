@@ -83,6 +83,17 @@ func (w Writes) Since(before Writes) Writes {
 	return diff
 }
 
+// EventsSince returns how many events were recorded after before.
+func (w Writes) EventsSince(before Writes) float64 {
+	sum := 0.0
+	for kind, n := range w {
+		if kind.Resource == "events" {
+			sum += n - before[kind]
+		}
+	}
+	return sum
+}
+
 func isBackground(w Write) bool {
 	switch w.Resource {
 	case "events", "leases", "subjectaccessreviews", "tokenreviews", "selfsubjectaccessreviews", "localsubjectaccessreviews", "selfsubjectreviews":
