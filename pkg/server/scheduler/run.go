@@ -192,7 +192,7 @@ func Setup(mgr manager.Manager, c Completed) error {
 	if !o.ByPriority {
 		o.RateLimiter = flags.NewRateLimiter[reconcile.Request](c.flags.RateLimiter, false)
 	}
-	return schedule.Setup(role.WithDistinctEvents(mgr), o)
+	return schedule.Setup(role.WithEvents(mgr), o)
 }
 
 // Run makes a manager and runs it until ctx is done and everything in it has
