@@ -74,12 +74,19 @@ type entry struct {
 	unseen bool
 }
 
-// clusters are those that count.
-func (e entry) clusters() []string {
-	if e.pending {
+// clusters are those that count for a group, sorted. While a decision is on its
+// way others are to be where it goes, and must not be where it may still be.
+func (e entry) clusters(k kind) []string {
+	switch {
+	case !e.pending:
+		return e.observed
+	case k == together || len(e.observed) == 0:
 		return e.decided
+	default:
+		all := slices.Concat(e.observed, e.decided)
+		slices.Sort(all)
+		return slices.Compact(all)
 	}
-	return e.observed
 }
 
 // Observe takes note of a binding as the cache has it, whoever schedules it. It
@@ -177,12 +184,12 @@ func (x *Index) replace(key types.NamespacedName, before, after entry) []types.N
 	released := map[types.NamespacedName]bool{}
 	for _, k := range before.groups {
 		g := x.groups[k]
-		g.remove(key, before.clusters())
+		g.remove(key, before.clusters(k.kind))
 		var now []string
 		if slices.Contains(after.groups, k) {
-			now = after.clusters()
+			now = after.clusters(k.kind)
 		}
-		if k.kind.releases(before.clusters(), now) {
+		if k.kind.releases(before.clusters(k.kind), now) {
 			maps.Copy(released, g.waiting)
 		}
 		if g.placed == 0 && len(g.waiting) == 0 {
@@ -200,7 +207,7 @@ func (x *Index) replace(key types.NamespacedName, before, after entry) []types.N
 			g = &group{clusters: map[string]int{}, waiting: map[types.NamespacedName]bool{}}
 			x.groups[k] = g
 		}
-		g.add(key, after.clusters())
+		g.add(key, after.clusters(k.kind))
 	}
 	delete(released, key)
 	return slices.SortedFunc(maps.Keys(released), func(a, b types.NamespacedName) int {

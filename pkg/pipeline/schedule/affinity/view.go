@@ -46,7 +46,7 @@ func (x *Index) View(b binding.Object) View {
 			continue
 		}
 		placed, clusters := g.placed, maps.Clone(g.clusters)
-		if own := self.clusters(); len(own) > 0 && slices.Contains(self.groups, k) {
+		if own := self.clusters(k.kind); len(own) > 0 && slices.Contains(self.groups, k) {
 			placed--
 			for _, c := range own {
 				clusters[c]--
