@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -25,7 +24,7 @@ func Plugins() []string {
 		all = append(all, p.Name)
 	}
 	slices.Sort(all)
-	return all
+	return slices.Compact(all)
 }
 
 const clusterLocality = "ClusterLocality"
@@ -38,11 +37,24 @@ type algorithm struct {
 	models    bool // resource models count
 	sets      bool // several components are scheduled as one
 	steps     stepTimer
+	// eachPlugin, unless it is nil, notes how long plugins take.
+	eachPlugin pluginTimer
 }
 
 // A stepTimer notes how long a step took; it is called at its begin, and what it
 // returns at its end.
 type stepTimer func(step string) (done func())
+
+// A pluginTimer does so for a plugin of a step.
+type pluginTimer func(step, plugin string) (done func())
+
+// of returns the timer of the plugins of a step.
+func (t pluginTimer) of(step string) func(plugin string) (done func()) {
+	if t == nil {
+		return nil
+	}
+	return func(plugin string) func() { return t(step, plugin) }
+}
 
 // A result is what the algorithm found.
 type result struct {
@@ -51,6 +63,9 @@ type result struct {
 	term string
 	// failed are the terms that were tried before, and why they were not used.
 	failed []termError
+	// attempts are all terms that were tried, the one that was used included. A
+	// placement without terms has one.
+	attempts []attempt
 }
 
 type termError struct {
@@ -59,32 +74,36 @@ type termError struct {
 }
 
 // run finds clusters for a binding. With fresh it forgets where the binding is.
-// When nothing is found the error is that of the first term that was tried; with
-// a *filter.FitError nothing fits, with any other nobody knows.
+// With a *filter.FitError nothing fits, with any other nobody knows. Of several
+// terms the first one decides that leaves hope: a term without room may have some
+// later, and one that cannot be understood must not be taken for one that nothing
+// fits; if nothing fits any of them it is the first.
 func (a algorithm) run(b binding.Object, s Snapshot, fresh bool) (result, error) {
 	spec := b.BindingSpec()
-	if len(spec.Placement.ClusterAffinities) == 0 {
-		targets, err := a.try(spec, nil, s, fresh)
-		return result{targets: targets}, err
+	terms := spec.Placement.ClusterAffinities
+	if len(terms) == 0 {
+		one := a.try(spec, nil, s, fresh)
+		return result{targets: one.targets, attempts: []attempt{one}}, one.err
 	}
 
-	terms := spec.Placement.ClusterAffinities
 	var (
-		r     result
-		first error
+		r    result
+		told error
 	)
 	for i := startTerm(b, fresh); i < len(terms); i++ {
-		targets, err := a.try(spec, &terms[i], s, fresh)
-		if err == nil {
-			r.targets, r.term = targets, terms[i].AffinityName
+		one := a.try(spec, &terms[i], s, fresh)
+		one.index = i
+		r.attempts = append(r.attempts, one)
+		if one.err == nil {
+			r.targets, r.term = one.targets, terms[i].AffinityName
 			return r, nil
 		}
-		r.failed = append(r.failed, termError{i, err})
-		if first == nil {
-			first = err
+		r.failed = append(r.failed, termError{i, one.err})
+		if told == nil || isNoFit(told) && !isNoFit(one.err) {
+			told = one.err
 		}
 	}
-	return r, first
+	return r, told
 }
 
 // startTerm returns the index of the term to try first: scheduling never goes
@@ -102,45 +121,62 @@ func indexOfTerm(p *policyv1alpha1.Placement, name string) int {
 }
 
 // try schedules with one term, nil for a placement that has none.
-func (a algorithm) try(spec *workv1alpha2.ResourceBindingSpec, term *policyv1alpha1.ClusterAffinityTerm, s Snapshot, fresh bool) ([]workv1alpha2.TargetCluster, error) {
+func (a algorithm) try(spec *workv1alpha2.ResourceBindingSpec, term *policyv1alpha1.ClusterAffinityTerm, s Snapshot, fresh bool) (one attempt) {
+	one.term = term
 	if a.sets && len(spec.Components) > 1 && spread.Applies(spec.Placement) {
-		return nil, &unsupportedError{"workloads of several components with spread constraints"}
+		one.err = &unsupportedError{"workloads of several components with spread constraints"}
+		return one
 	}
 
 	done := a.steps(stepFilter)
-	fit, err := filter.Clusters(a.plugins, filter.Subject{Spec: spec, Term: term}, s.Clusters)
+	one.verdict, one.err = filter.Clusters(a.plugins, a.subject(spec, term, s), s.Clusters, a.eachPlugin.of(stepFilter))
 	done()
-	if err != nil {
-		if fitError := (*filter.FitError)(nil); errors.As(err, &fitError) {
-			return nil, err
+	if one.err != nil {
+		if !isNoFit(one.err) {
+			one.err = fmt.Errorf("failed to find fit clusters: %w", one.err)
 		}
-		return nil, fmt.Errorf("failed to find fit clusters: %w", err)
+		return one
 	}
 
 	done = a.steps(stepScore)
-	candidates, err := candidate.New(spec, term, fit, a.locality, a.estimator(spec, s))
+	one.candidates, one.err = candidate.New(candidate.Request{
+		Spec: spec, Term: term, Clusters: one.verdict.Fit, Scorers: a.scorers(), Timer: a.eachPlugin.of(stepScore), Estimate: a.estimator(spec, s),
+	})
 	done()
-	if err != nil {
-		return nil, fmt.Errorf("failed to prioritize clusters: %w", err)
+	if one.err != nil {
+		one.err = fmt.Errorf("failed to prioritize clusters: %w", one.err)
+		return one
 	}
 
 	done = a.steps(stepSelect)
-	selected, err := spread.Select(spec, candidates)
+	one.selected, one.err = spread.Select(spec, one.candidates)
 	done()
-	if err != nil {
-		return nil, fmt.Errorf("failed to select clusters: %w", err)
+	if one.err != nil {
+		one.err = fmt.Errorf("failed to select clusters: %w", one.err)
+		return one
 	}
 
 	done = a.steps(stepAssign)
 	defer done()
-	targets, err := assign.Targets(assign.Request{
-		Spec: spec, Selected: selected, Fresh: fresh, KeepEmpty: a.keepEmpty,
+	one.targets, one.err = assign.Targets(assign.Request{
+		Spec: spec, Selected: one.selected, Fresh: fresh, KeepEmpty: a.keepEmpty,
 		Overflow: term != nil && len(term.OverflowAffinities) > 0,
 	})
-	if err != nil {
-		return nil, fmt.Errorf("failed to assign replicas: %w", err)
+	if one.err != nil {
+		one.err = fmt.Errorf("failed to assign replicas: %w", one.err)
 	}
-	return targets, nil
+	return one
+}
+
+func (a algorithm) subject(spec *workv1alpha2.ResourceBindingSpec, term *policyv1alpha1.ClusterAffinityTerm, s Snapshot) filter.Subject {
+	return filter.Subject{Spec: spec, Term: term, Others: s.Others}
+}
+
+func (a algorithm) scorers() []candidate.Scorer {
+	if !a.locality {
+		return nil
+	}
+	return candidate.Scorers()
 }
 
 // asksEstimators reports whether something depends on the room that clusters
@@ -149,18 +185,19 @@ func asksEstimators(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return spec.Replicas > 0 && (spread.Applies(spec.Placement) || division.Of(spec.Placement).LooksAtRoom())
 }
 
-// estimator returns what says how many more replicas a cluster has room for.
-func (a algorithm) estimator(spec *workv1alpha2.ResourceBindingSpec, s Snapshot) func(*clusterv1alpha1.Cluster) int64 {
+// estimator returns what says how many more replicas a cluster has room for: the
+// least that anybody says.
+func (a algorithm) estimator(spec *workv1alpha2.ResourceBindingSpec, s Snapshot) func(*clusterv1alpha1.Cluster) (int64, string) {
 	if !asksEstimators(spec) {
-		return func(*clusterv1alpha1.Cluster) int64 { return int64(spec.Replicas) }
+		return func(*clusterv1alpha1.Cluster) (int64, string) { return int64(spec.Replicas), "" }
 	}
 	general, request := estimate.General{Models: a.models}, estimate.Of(spec)
-	return func(c *clusterv1alpha1.Cluster) int64 {
-		least := general.Replicas(c, request, s.Reserved[c.Name])
-		if other, ok := estimate.Least(s.Answers[c.Name]...); ok {
-			least = min(least, other.Replicas)
+	return func(c *clusterv1alpha1.Cluster) (int64, string) {
+		room := general.Replicas(c, request, s.Reserved[c.Name])
+		if least, ok := estimate.Least(s.Answers[c.Name]...); ok && least.Replicas < room {
+			return int64(least.Replicas), least.By
 		}
-		return int64(least)
+		return int64(room), estimate.GeneralName
 	}
 }
 
@@ -183,11 +220,11 @@ func (a algorithm) asks(b binding.Object, s Snapshot, fresh bool) (estimate.Requ
 	asked := map[string]bool{}
 	var clusters []*clusterv1alpha1.Cluster
 	for _, term := range terms {
-		fit, err := filter.Clusters(a.plugins, filter.Subject{Spec: spec, Term: term}, s.Clusters)
+		verdict, err := filter.Clusters(a.plugins, a.subject(spec, term, s), s.Clusters, nil)
 		if err != nil {
 			continue // run says so
 		}
-		for _, c := range fit {
+		for _, c := range verdict.Fit {
 			if !asked[c.Name] {
 				asked[c.Name] = true
 				clusters = append(clusters, c)

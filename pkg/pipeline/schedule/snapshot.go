@@ -19,6 +19,9 @@ type Snapshot struct {
 	// Answers are, by cluster, those of estimators other than the general one,
 	// which is always asked. The smallest counts.
 	Answers map[string][]estimate.Answer
+	// Silent is why estimators gave no answer, by their names. Only a diagnosis
+	// tells of it.
+	Silent map[string]error
 	// SummarizedAt is, by cluster, when its status was last brought up to date,
 	// where that is known. Only a diagnosis tells of it.
 	SummarizedAt map[string]time.Time

@@ -15,8 +15,8 @@ import (
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/candidate"
+	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/clusterset"
 	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/division"
-	"github.com/karmadactl/karmadactl/pkg/policy"
 	"github.com/karmadactl/karmadactl/pkg/util/webster"
 )
 
@@ -106,31 +106,53 @@ func (r Request) shares() (shares, error) {
 	}
 }
 
-// staticWeights returns the weights that the user gave. Without any that counts
-// all clusters weigh the same.
+// staticWeights returns the weights that the user gave; of several for one
+// cluster the largest. Without any that counts all clusters weigh the same.
 func staticWeights(p *policyv1alpha1.ClusterPreferences, clusters []candidate.Cluster) (map[string]int64, error) {
-	weights, found := map[string]int64{}, false
+	weights := make(map[string]int64, len(clusters))
 	if p != nil {
-		for _, c := range clusters {
-			for i := range p.StaticWeightList {
-				rule := &p.StaticWeightList[i]
-				ok, err := policy.MatchesCluster(&rule.TargetCluster, c.Cluster)
-				if err != nil {
-					return nil, fmt.Errorf("staticWeightList[%d]: %w", i, err)
-				}
-				if ok {
-					weights[c.Name] = max(weights[c.Name], rule.Weight)
-					found = found || rule.Weight > 0
-				}
+		at := make(map[string]int, len(clusters))
+		for i := range clusters {
+			at[clusters[i].Name] = i
+		}
+		for i := range p.StaticWeightList {
+			if err := weigh(weights, &p.StaticWeightList[i], clusters, at); err != nil {
+				return nil, fmt.Errorf("staticWeightList[%d]: %w", i, err)
 			}
 		}
 	}
-	if !found {
-		for _, c := range clusters {
-			weights[c.Name] = 1
+	if len(weights) == 0 {
+		for i := range clusters {
+			weights[clusters[i].Name] = 1
 		}
 	}
 	return weights, nil
+}
+
+// weigh applies one rule. One that names clusters, as most do, looks at no others;
+// at tells where a cluster is.
+func weigh(weights map[string]int64, rule *policyv1alpha1.StaticClusterWeight, clusters []candidate.Cluster, at map[string]int) error {
+	set, err := clusterset.Of(&rule.TargetCluster)
+	if err != nil || rule.Weight <= 0 {
+		return err
+	}
+	apply := func(c *candidate.Cluster) {
+		if set.Has(c.Cluster) {
+			weights[c.Name] = max(weights[c.Name], rule.Weight)
+		}
+	}
+	if named := set.Names(); len(named) > 0 {
+		for _, name := range named {
+			if i, ok := at[name]; ok {
+				apply(&clusters[i])
+			}
+		}
+		return nil
+	}
+	for i := range clusters {
+		apply(&clusters[i])
+	}
+	return nil
 }
 
 // byRoom divides replicas by the room that clusters have.

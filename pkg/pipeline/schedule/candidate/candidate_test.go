@@ -54,8 +54,14 @@ func TestNew(t *testing.T) {
 			for _, name := range []string{"m4", "m2", "m1", "m3"} {
 				fit = append(fit, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}})
 			}
-			all, err := New(&workv1alpha2.ResourceBindingSpec{Clusters: tc.now}, tc.term, fit, tc.locality,
-				func(c *clusterv1alpha1.Cluster) int64 { return tc.room[c.Name] })
+			r := Request{
+				Spec: &workv1alpha2.ResourceBindingSpec{Clusters: tc.now}, Term: tc.term, Clusters: fit,
+				Estimate: func(c *clusterv1alpha1.Cluster) (int64, string) { return tc.room[c.Name], "" },
+			}
+			if tc.locality {
+				r.Scorers = Scorers()
+			}
+			all, err := New(r)
 			if err != nil {
 				t.Fatal(err)
 			}

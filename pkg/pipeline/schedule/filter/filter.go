@@ -21,71 +21,122 @@ type Subject struct {
 	// Term is the one of the placement's ClusterAffinities that is tried; nil
 	// when it has none.
 	Term *policyv1alpha1.ClusterAffinityTerm
+	// Others is where the others are of the groups that the binding is in. Nil:
+	// it is in none, or groups do not count.
+	Others Others
+
+	targets map[string]bool
 }
 
 // has reports whether the binding is scheduled to a cluster already.
-func (s Subject) has(c *clusterv1alpha1.Cluster) bool {
-	return slices.ContainsFunc(s.Spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == c.Name })
+func (s Subject) has(c *clusterv1alpha1.Cluster) bool { return s.targets[c.Name] }
+
+// Others tells where the other workloads are of the groups that a binding is in.
+// Each method returns why it must not go to a cluster, "" when it may.
+type Others interface {
+	// Together is asked for workloads that it wants to be with.
+	Together(cluster string) (reason string)
+	// Apart is asked for workloads that it must not be with.
+	Apart(cluster string) (reason string)
 }
 
 // A Plugin is one rule.
 type Plugin struct {
 	Name string
-	// Check returns why the cluster is out of the question, "" when it is not.
-	// The error is a placement that cannot be understood.
-	Check func(Subject, *clusterv1alpha1.Cluster) (reason string, err error)
+	// For reads what a subject asks for, once for all clusters. A nil Check lets
+	// all through. The error is a placement that cannot be understood.
+	For func(Subject) (Check, error)
 }
+
+// A Check returns why a cluster is out of the question, "" when it is not.
+type Check func(*clusterv1alpha1.Cluster) (reason string)
 
 // Plugins returns the rules, in the order in which they are asked: what the user
 // said about clusters first, so that other reasons are given only for clusters
 // that were meant.
 func Plugins() []Plugin {
 	return []Plugin{
-		{Name: "ClusterAffinity", Check: clusterAffinity},
-		{Name: "SpreadConstraint", Check: spreadConstraint},
-		{Name: "ClusterEviction", Check: clusterEviction},
-		{Name: "TaintToleration", Check: taintToleration},
-		{Name: "APIEnablement", Check: apiEnablement},
+		{Name: "ClusterAffinity", For: clusterAffinity},
+		{Name: "SpreadConstraint", For: spreadConstraint},
+		{Name: "ClusterEviction", For: clusterEviction},
+		{Name: "TaintToleration", For: taintToleration},
+		{Name: "APIEnablement", For: apiEnablement},
+		{Name: "WorkloadAffinity", For: workloadAffinity},
+		{Name: "WorkloadAntiAffinity", For: workloadAntiAffinity},
 	}
 }
 
-// Clusters returns those that every plugin lets through, in the order given.
-// Clusters that are being deleted are never among them. When there is none the
-// error is a *FitError; any other says that nobody knows.
-func Clusters(plugins []Plugin, s Subject, all []*clusterv1alpha1.Cluster) ([]*clusterv1alpha1.Cluster, error) {
-	var fit []*clusterv1alpha1.Cluster
-	reasons := map[string]int{}
+// A Refusal says which plugin left a cluster out, and why.
+type Refusal struct {
+	Cluster *clusterv1alpha1.Cluster
+	Plugin  string
+	Reason  string
+}
+
+// A Verdict is what became of all clusters.
+type Verdict struct {
+	// Fit are those that every plugin lets through, in the order given.
+	Fit []*clusterv1alpha1.Cluster
+	// Refused are those that one does not. Clusters that are being deleted are in
+	// neither.
+	Refused []Refusal
+}
+
+// A Timer notes how long a plugin takes; it is called when that begins, and what
+// it returns when it ends.
+type Timer func(plugin string) (done func())
+
+// Clusters asks the plugins about all clusters. When none fits the error is a
+// *FitError; any other says that nobody knows. timer may be nil.
+func Clusters(plugins []Plugin, s Subject, all []*clusterv1alpha1.Cluster, timer Timer) (Verdict, error) {
+	s.targets = make(map[string]bool, len(s.Spec.Clusters))
+	for _, t := range s.Spec.Clusters {
+		s.targets[t.Name] = true
+	}
+	v := Verdict{Fit: make([]*clusterv1alpha1.Cluster, 0, len(all))}
 	for _, c := range all {
-		if !c.DeletionTimestamp.IsZero() {
-			continue
+		if c.DeletionTimestamp.IsZero() {
+			v.Fit = append(v.Fit, c)
 		}
-		reason, err := check(plugins, s, c)
-		if err != nil {
-			return nil, fmt.Errorf("cluster %s: %w", c.Name, err)
+	}
+	for _, p := range plugins {
+		if err := v.narrow(p, s, timer); err != nil {
+			return Verdict{}, fmt.Errorf("plugin %s: %w", p.Name, err)
 		}
-		if reason != "" {
-			reasons[reason]++
+	}
+	if len(v.Fit) == 0 {
+		return v, &FitError{Clusters: len(all), Reasons: v.reasons()}
+	}
+	return v, nil
+}
+
+// narrow takes out the clusters that a plugin refuses.
+func (v *Verdict) narrow(p Plugin, s Subject, timer Timer) error {
+	if timer != nil {
+		defer timer(p.Name)()
+	}
+	check, err := p.For(s)
+	if err != nil || check == nil {
+		return err
+	}
+	fit := v.Fit[:0]
+	for _, c := range v.Fit {
+		if reason := check(c); reason != "" {
+			v.Refused = append(v.Refused, Refusal{Cluster: c, Plugin: p.Name, Reason: reason})
 			continue
 		}
 		fit = append(fit, c)
 	}
-	if len(fit) == 0 {
-		return nil, &FitError{Clusters: len(all), Reasons: reasons}
-	}
-	return fit, nil
+	v.Fit = fit
+	return nil
 }
 
-func check(plugins []Plugin, s Subject, c *clusterv1alpha1.Cluster) (string, error) {
-	for _, p := range plugins {
-		reason, err := p.Check(s, c)
-		if err != nil {
-			return "", fmt.Errorf("plugin %s: %w", p.Name, err)
-		}
-		if reason != "" {
-			return reason, nil
-		}
+func (v *Verdict) reasons() map[string]int {
+	counts := map[string]int{}
+	for _, r := range v.Refused {
+		counts[r.Reason]++
 	}
-	return "", nil
+	return counts
 }
 
 // A FitError says that no cluster may be used, and why.
@@ -109,13 +160,4 @@ func (e *FitError) Error() string {
 	}
 	slices.Sort(list)
 	return fmt.Sprintf("0/%d clusters are available: %s.", e.Clusters, strings.Join(list, ", "))
-}
-
-// Others tells where the other workloads are of the groups that a binding is in.
-// Each method returns why it must not go to a cluster, "" when it may.
-type Others interface {
-	// Together is asked for workloads that it wants to be with.
-	Together(cluster string) (reason string)
-	// Apart is asked for workloads that it must not be with.
-	Apart(cluster string) (reason string)
 }

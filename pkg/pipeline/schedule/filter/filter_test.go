@@ -94,7 +94,7 @@ func TestClusters(t *testing.T) {
 					MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}},
 				}}
 			},
-			err: `cluster m1: plugin ClusterAffinity: labelSelector: "Near" is not a valid label selector operator`,
+			err: `plugin ClusterAffinity: labelSelector: "Near" is not a valid label selector operator`,
 		},
 		"Term":     {reason: "The term that is tried counts.", clusters: clusters{cluster("m1"), cluster("m2"), cluster("m3")}, term: &policyv1alpha1.ClusterAffinityTerm{ClusterAffinity: names("m1")}, want: []string{"m1"}},
 		"Overflow": {reason: "Replicas may flow over.", clusters: clusters{cluster("m1"), cluster("m2"), cluster("m3")}, term: overflow, want: []string{"m1", "m2"}},
@@ -167,9 +167,9 @@ func TestClusters(t *testing.T) {
 			if tc.spec != nil {
 				tc.spec(spec)
 			}
-			fit, err := Clusters(Plugins(), Subject{Spec: spec, Term: tc.term}, tc.clusters)
+			verdict, err := Clusters(Plugins(), Subject{Spec: spec, Term: tc.term}, tc.clusters, nil)
 			var got []string
-			for _, c := range fit {
+			for _, c := range verdict.Fit {
 				got = append(got, c.Name)
 			}
 			said := ""
@@ -186,11 +186,11 @@ func TestClusters(t *testing.T) {
 // Without plugins every cluster will do; that nothing fits is told by the type.
 func TestNoPlugins(t *testing.T) {
 	spec := &workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{}}
-	if fit, err := Clusters(nil, Subject{Spec: spec}, []*clusterv1alpha1.Cluster{cluster("m1", ignorant)}); err != nil || len(fit) != 1 {
-		t.Errorf("got %v, %v", fit, err)
+	if verdict, err := Clusters(nil, Subject{Spec: spec}, []*clusterv1alpha1.Cluster{cluster("m1", ignorant)}, nil); err != nil || len(verdict.Fit) != 1 {
+		t.Errorf("got %v, %v", verdict, err)
 	}
 	var fitError *FitError
-	if _, err := Clusters(nil, Subject{Spec: spec}, nil); !errors.As(err, &fitError) {
+	if _, err := Clusters(nil, Subject{Spec: spec}, nil, nil); !errors.As(err, &fitError) {
 		t.Errorf("got %v, want a FitError", err)
 	}
 }

@@ -4,7 +4,6 @@ package spread
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	policyv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/policy/v1alpha1"
@@ -24,78 +23,92 @@ func Select(spec *workv1alpha2.ResourceBindingSpec, all []candidate.Cluster) ([]
 	if !Applies(spec.Placement) {
 		return all, nil
 	}
-	r := request{
-		replicas:   int64(spec.Replicas),
-		duplicated: division.Of(spec.Placement) == division.Duplicated,
+	r, err := read(spec)
+	if err != nil {
+		return nil, err
 	}
-	byCluster, byRegion := false, false
-	for _, c := range spec.Placement.SpreadConstraints {
-		limits := bounds{least: c.MinGroups, most: c.MaxGroups}
-		switch {
-		case c.SpreadByLabel != "":
-			return nil, errUnsupported
-		case c.SpreadByField == policyv1alpha1.SpreadByFieldRegion:
-			r.regions, byRegion = limits, true
-		case c.SpreadByField == policyv1alpha1.SpreadByFieldCluster || c.SpreadByField == "":
-			r.clusters, byCluster = limits, true
-		}
+	if r.groupOf != nil {
+		return r.selectByGroup(all)
 	}
-	switch {
-	case byRegion:
-		return r.selectByRegion(all)
-	case byCluster:
-		return r.selectByCluster(all)
-	default:
-		return nil, errUnsupported
-	}
+	return r.selectByCluster(all)
 }
 
-var errUnsupported = errors.New("just support cluster and region spread constraint")
+// Errors of constraints that cannot be followed.
+var (
+	errUnsupported = errors.New("just support cluster and region spread constraint")
+	errTwoKinds    = errors.New("spread constraints by region and by label, or by two labels, cannot be combined: keep one of them")
+	errTooFew      = errors.New("the number of feasible clusters is less than spreadConstraint.MinGroups")
+)
 
 // bounds are how many groups there may be.
-type bounds struct{ least, most int }
+type bounds struct {
+	least int
+	most  int // 0: any number
+}
+
+// limit returns the largest number of n that is allowed.
+func (b bounds) limit(n int) int {
+	if b.most <= 0 {
+		return n
+	}
+	return min(n, b.most)
+}
 
 // A request is what a binding asks for.
 type request struct {
 	replicas   int64
 	duplicated bool // every cluster holds all the replicas
 	clusters   bounds
-	regions    bounds
+
+	// groupOf tells the group of a cluster, "" if it is in none. Nil: clusters are
+	// not grouped.
+	groupOf func(*candidate.Cluster) string
+	groups  bounds
+	// kind is what errors call a group.
+	kind string
 }
 
+// read returns what the constraints of a binding say. Groups by zone or provider
+// only leave out, as a filter, clusters that are in none.
+func read(spec *workv1alpha2.ResourceBindingSpec) (request, error) {
+	r := request{replicas: int64(spec.Replicas), duplicated: division.Of(spec.Placement) == division.Duplicated}
+	byCluster := false
+	for _, c := range spec.Placement.SpreadConstraints {
+		limits := bounds{least: c.MinGroups, most: c.MaxGroups}
+		switch {
+		case c.SpreadByLabel != "" || c.SpreadByField == policyv1alpha1.SpreadByFieldRegion:
+			if r.groupOf != nil {
+				return request{}, errTwoKinds
+			}
+			r.groups, r.kind, r.groupOf = limits, "region", regionOf
+			if label := c.SpreadByLabel; label != "" {
+				r.kind, r.groupOf = "values of label "+label, func(c *candidate.Cluster) string { return c.Labels[label] }
+			}
+		case c.SpreadByField == policyv1alpha1.SpreadByFieldCluster || c.SpreadByField == "":
+			r.clusters, byCluster = limits, true
+		}
+	}
+	if r.groupOf == nil && !byCluster {
+		return request{}, errUnsupported
+	}
+	return r, nil
+}
+
+func regionOf(c *candidate.Cluster) string { return c.Spec.Region }
+
 // selectByCluster takes the first candidates, and exchanges those with the
-// lowest order for others with more room until the replicas fit. A largest
-// number of zero selects nothing: it is not "unlimited".
+// lowest order for others with more room until the replicas fit.
 func (r request) selectByCluster(all []candidate.Cluster) ([]candidate.Cluster, error) {
 	if len(all) < r.clusters.least {
-		return nil, errors.New("the number of feasible clusters is less than spreadConstraint.MinGroups")
+		return nil, errTooFew
 	}
-	n := min(len(all), r.clusters.most)
+	n := r.clusters.limit(len(all))
 	chosen, rest := slices.Clone(all[:n]), slices.Clone(all[n:])
 	if r.duplicated {
 		return chosen, nil
 	}
-	for i := n - 1; i >= 0 && room(chosen) < r.replicas; i-- {
-		best := -1
-		for j := range rest {
-			if rest[j].Available() > chosen[i].Available() && (best < 0 || rest[j].Available() > rest[best].Available()) {
-				best = j
-			}
-		}
-		if best >= 0 {
-			chosen[i], rest[best] = rest[best], chosen[i]
-		}
-	}
-	if room(chosen) < r.replicas {
-		return nil, fmt.Errorf("no enough resource when selecting %d clusters", n)
+	if err := exchange(chosen, rest, r.replicas); err != nil {
+		return nil, err
 	}
 	return chosen, nil
-}
-
-func room(clusters []candidate.Cluster) int64 {
-	total := int64(0)
-	for _, c := range clusters {
-		total += c.Available()
-	}
-	return total
 }

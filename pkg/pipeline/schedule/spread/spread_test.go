@@ -1,7 +1,6 @@
 package spread
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +20,11 @@ func one(at string, room, score int64) candidate.Cluster {
 	c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	c.Spec.Region = region
 	return candidate.Cluster{Cluster: c, Allocatable: room, Score: score}
+}
+
+func inRack(rack string, c candidate.Cluster) candidate.Cluster {
+	c.Labels = map[string]string{"rack": rack}
+	return c
 }
 
 func by(field policyv1alpha1.SpreadFieldValue, least, most int) policyv1alpha1.SpreadConstraint {
@@ -67,10 +71,44 @@ func TestSelect(t *testing.T) {
 		},
 		"Duplicated": {reason: "Room does not matter where all replicas go everywhere.", constraints: constraints{by(cluster, 1, 2)}, strategy: duplicated, replicas: 100, all: three, want: []string{"m1", "m2"}},
 		"Default":    {reason: "Without a field it is the cluster.", constraints: constraints{by("", 1, 2)}, replicas: 1, all: three, want: []string{"m1", "m2"}},
-		"NoMost":     {reason: "A largest number of zero selects nothing.", constraints: constraints{by(cluster, 1, 0)}, strategy: divided, replicas: 1, all: three, err: "no enough resource when selecting 0 clusters"},
-		"Zone":       {reason: "Other fields need a cluster constraint beside them.", constraints: constraints{by(policyv1alpha1.SpreadByFieldZone, 1, 1)}, all: three, err: "just support cluster and region spread constraint"},
-		"ZoneToo":    {reason: "Beside one they only filter.", constraints: constraints{by(policyv1alpha1.SpreadByFieldZone, 1, 1), by(cluster, 1, 1)}, all: three, want: []string{"m1"}},
-		"Label":      {reason: "Labels are not supported.", constraints: constraints{{SpreadByLabel: "a", MaxGroups: 1}}, all: three, err: "just support cluster and region spread constraint"},
+		"NoMost": {
+			reason: "Without a largest number all are used.", constraints: constraints{by(cluster, 1, 0)}, strategy: divided, replicas: 1, all: three,
+			want: []string{"m1", "m2", "m3"},
+		},
+		"NoMostDuplicated": {
+			reason: "Also where each has all replicas.", constraints: constraints{by(cluster, 2, 0)}, strategy: duplicated, replicas: 1, all: three,
+			want: []string{"m1", "m2", "m3"},
+		},
+		"NoMostTooLittle": {
+			reason: "All of them may still be too few.", constraints: constraints{by(cluster, 1, 0)}, strategy: divided, replicas: 13, all: three,
+			err: "no enough resource when selecting 3 clusters",
+		},
+		"ExchangeBoth": {
+			reason:      "The last one goes first, and the roomiest comes first.",
+			constraints: constraints{by(cluster, 1, 2)}, strategy: divided, replicas: 15,
+			all: clusters{one("m1", 1, 100), one("m2", 2, 100), one("m3", 7, 0), one("m4", 8, 0)}, want: []string{"m3", "m4"},
+		},
+		"Zone":    {reason: "Other fields need a cluster constraint beside them.", constraints: constraints{by(policyv1alpha1.SpreadByFieldZone, 1, 1)}, all: three, err: "just support cluster and region spread constraint"},
+		"ZoneToo": {reason: "Beside one they only filter.", constraints: constraints{by(policyv1alpha1.SpreadByFieldZone, 1, 1), by(cluster, 1, 1)}, all: three, want: []string{"m1"}},
+		"LabelAlone": {
+			reason: "Without a number of clusters all those of the chosen groups are used.", constraints: constraints{{SpreadByLabel: "rack", MinGroups: 1, MaxGroups: 1}},
+			strategy: duplicated, replicas: 1, all: clusters{inRack("r1", one("m1", 9, 0)), inRack("r2", one("m2", 9, 0)), inRack("r2", one("m3", 9, 0)), one("m4", 9, 0)},
+			want: []string{"m2", "m3"},
+		},
+		"LabelAndCluster": {
+			reason: "A cluster of each rack.", constraints: constraints{{SpreadByLabel: "rack", MinGroups: 2, MaxGroups: 2}, by(cluster, 2, 2)},
+			strategy: divided, replicas: 4, all: clusters{inRack("r1", one("m1", 9, 0)), inRack("r1", one("m2", 9, 0)), inRack("r2", one("m3", 9, 0))},
+			want: []string{"m3", "m1"},
+		},
+		"LabelTooFew": {
+			reason: "The label is named, so that it can be looked for.", constraints: constraints{{SpreadByLabel: "rack", MinGroups: 2}},
+			strategy: divided, replicas: 4, all: clusters{inRack("r1", one("m1", 9, 0))},
+			err: "the number of feasible values of label rack is less than spreadConstraint.MinGroups",
+		},
+		"LabelAndRegion": {
+			reason: "Which of the two counts more nobody said.", constraints: constraints{{SpreadByLabel: "rack"}, by(region, 1, 1), by(cluster, 1, 1)}, all: three,
+			err: "spread constraints by region and by label, or by two labels, cannot be combined: keep one of them",
+		},
 		"EveryRegion": {
 			reason:      "Two regions are chosen, and each has a cluster, although one cluster is the most.",
 			constraints: constraints{by(cluster, 1, 1), by(region, 2, 2)}, strategy: duplicated, replicas: 1, all: regions, want: []string{"m1", "m2"},
@@ -87,6 +125,20 @@ func TestSelect(t *testing.T) {
 		"TooFewRegions": {
 			reason: "Regions are counted by clusters that may be used.", constraints: constraints{by(cluster, 1, 3), by(region, 3, 3)}, all: regions,
 			err: "the number of feasible region is less than spreadConstraint.MinGroups",
+		},
+		"NoMostRegions": {
+			reason:      "Without largest numbers a group is added only where it is needed, and brings all its clusters.",
+			constraints: constraints{by(cluster, 3, 0), by(region, 1, 0)}, strategy: duplicated, replicas: 1,
+			all: clusters{one("a@1", 9, 0), one("b@1", 8, 0), one("c@2", 7, 0), one("d@2", 6, 0), one("e@3", 5, 0)}, want: []string{"a", "c", "b", "d"},
+		},
+		"NoRoomInRegions": {
+			reason:      "Where no cluster holds all replicas the regions are equal.",
+			constraints: constraints{by(cluster, 1, 1), by(region, 1, 1)}, strategy: duplicated, replicas: 100, all: regions, want: []string{"m1"},
+		},
+		"NoClusterLeft": {
+			reason:      "Nor does it matter that there is none.",
+			constraints: constraints{by(cluster, 0, 1), by(region, 0, 1)}, strategy: duplicated, replicas: 100,
+			err: "the number of clusters is less than the cluster spreadConstraint.MinGroups",
 		},
 		"TooFewInRegions": {
 			reason: "All regions together have too few.", constraints: constraints{by(cluster, 3, 3), by(region, 1, 2)}, all: regions,
@@ -118,67 +170,6 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// spec: behaviour/14 14.7
-func TestChoose(t *testing.T) {
-	g := func(name string, value, weight int64) group { return group{name: name, value: value, weight: weight} }
-	cases := map[string]struct {
-		groups   []group
-		regions  bounds
-		least    int64
-		feasible string
-		want     string
-	}{
-		"Many": {
-			groups: []group{g("A", 2, 2000), g("B", 3, 3000), g("C", 6, 1000), g("D", 7, 500)}, regions: bounds{1, 3}, least: 7,
-			feasible: "BAC BAD AC AD BC BD CD D", want: "BAC",
-		},
-		"EqualWeights": {groups: []group{g("A", 1, 1100), g("B", 1, 1000), g("C", 1, 1000)}, regions: bounds{2, 2}, least: 1, feasible: "AB AC BC", want: "AB"},
-		"NoneForced":   {groups: []group{g("A", 1, 1100), g("B", 1, 1000)}, regions: bounds{1, 2}, least: 1, feasible: "A B", want: "A"},
-		"TwoOfThree":   {groups: []group{g("A", 2, 2010), g("B", 2, 2050), g("C", 1, 1100)}, regions: bounds{2, 3}, least: 3, feasible: "BC AC BA", want: "BA"},
-		"Prefix": {
-			// Of BAC the part B is enough by itself.
-			groups: []group{g("A", 1, 10), g("B", 2, 20), g("C", 1, 5)}, regions: bounds{1, 3}, least: 2, feasible: "AC BA BC B", want: "B",
-		},
-		"All": {groups: []group{g("A", 1, 1), g("B", 1, 2)}, regions: bounds{2, 2}, least: 1, feasible: "BA", want: "BA"},
-	}
-	text := func(groups []group) string {
-		var b strings.Builder
-		for _, g := range groups {
-			b.WriteString(g.name)
-		}
-		return b.String()
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := text(choose(tc.groups, tc.regions, tc.least)); got != tc.want {
-				t.Errorf("chose %s, want %s", got, tc.want)
-			}
-			s := search{slices.Clone(tc.groups), tc.regions, tc.least}
-			slices.SortFunc(s.sorted, compareGroups)
-			var found []string
-			s.each(func(path []group, _, _ int64) {
-				byWeight := slices.Clone(path)
-				slices.SortStableFunc(byWeight, func(a, b group) int { return int(b.weight - a.weight) })
-				found = append(found, text(byWeight))
-			})
-			if diff := cmp.Diff(strings.Fields(tc.feasible), found); diff != "" {
-				t.Errorf("feasible (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// Hundreds of regions must not stop the scheduler.
-func TestChooseEnds(t *testing.T) {
-	var groups []group
-	for i := range 200 {
-		groups = append(groups, group{name: fmt.Sprint(i), value: 1, weight: 1})
-	}
-	if got := choose(groups, bounds{20, 20}, 20); len(got) != 20 {
-		t.Errorf("got %d regions, want 20", len(got))
-	}
-}
-
 // spec: behaviour/14 14.8
 func TestWeigh(t *testing.T) {
 	region := []candidate.Cluster{one("a", 5, 100), one("b", 4, 0), one("c", 1, 0)}
@@ -190,11 +181,11 @@ func TestWeigh(t *testing.T) {
 		"Duplicated": {request{replicas: 3, duplicated: true}, region, 2050},
 		"NoneHolds":  {request{replicas: 30, duplicated: true}, region, 0},
 		"Divided": {
-			request{replicas: 10, regions: bounds{2, 2}, clusters: bounds{3, 9}},
+			request{replicas: 10, groups: bounds{2, 2}, clusters: bounds{3, 9}},
 			[]candidate.Cluster{one("a", 2, 100), one("b", 2, 0), one("c", 2, 0), one("d", 9, 0)}, 5033,
 		},
 		"DividedTooLittle": {
-			request{replicas: 10, regions: bounds{2, 2}, clusters: bounds{3, 9}},
+			request{replicas: 10, groups: bounds{2, 2}, clusters: bounds{3, 9}},
 			[]candidate.Cluster{one("a", 2, 100), one("b", 2, 0)}, 4050,
 		},
 	}
