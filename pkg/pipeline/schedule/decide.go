@@ -63,7 +63,7 @@ func whySchedule(b binding.Object, sets bool, clusters fleet) cause {
 		}
 	}
 	switch {
-	case hasNowhere(b):
+	case fitNowhere(b):
 		return causeRetry
 	case leftTerm(b, clusters):
 		return causePlacement
@@ -136,10 +136,22 @@ func isObserved(b binding.Object) bool {
 	return b.BindingStatus().SchedulerObservedGeneration == b.GetGeneration()
 }
 
-// hasNowhere reports whether no cluster fitted the last time.
-func hasNowhere(b binding.Object) bool {
+// fitNowhere reports whether no cluster fitted the last time.
+func fitNowhere(b binding.Object) bool {
 	scheduled := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.ConditionScheduled)
-	return scheduled != nil && scheduled.Reason == workv1alpha2.ReasonNoClusterFit && len(b.BindingSpec().Clusters) == 0
+	return scheduled != nil && scheduled.Reason == workv1alpha2.ReasonNoClusterFit
+}
+
+// stay returns where a binding is that fits nowhere: it keeps what it has, but for
+// clusters that leave. Whoever wants it elsewhere has to say where.
+func stay(spec *workv1alpha2.ResourceBindingSpec, clusters fleet) []workv1alpha2.TargetCluster {
+	var kept []workv1alpha2.TargetCluster
+	for _, t := range spec.Clusters {
+		if !clusters.leaves(t.Name) {
+			kept = append(kept, t)
+		}
+	}
+	return kept
 }
 
 // leftTerm reports whether a binding that has not been looked at since it changed

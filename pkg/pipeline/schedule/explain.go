@@ -29,6 +29,9 @@ func Explain(o Options, b binding.Object, s Snapshot) diagnosis.Diagnosis {
 	why := whySchedule(b, a.sets, fleetOf(s.Clusters))
 	found, err := a.run(b, s, why == causeFresh)
 	d := a.diagnose(b, s, found, err)
+	if isNoFit(err) {
+		d.Targets = stay(b.BindingSpec(), fleetOf(s.Clusters))
+	}
 	d.Cause = string(why)
 	return d
 }
@@ -108,11 +111,11 @@ func (a algorithm) tell(spec *workv1alpha2.ResourceBindingSpec, s Snapshot, one 
 
 // answers returns what all estimators say of a cluster, the general one first.
 func (a algorithm) answers(spec *workv1alpha2.ResourceBindingSpec, s Snapshot, c *clusterv1alpha1.Cluster) []estimate.Answer {
-	if !asksEstimators(spec) {
+	if !a.asksEstimators(spec) {
 		return nil
 	}
 	general := estimate.Answer{
-		Replicas: estimate.General{Models: a.models}.Replicas(c, estimate.Of(spec), s.Reserved[c.Name]),
+		Replicas: estimate.General{Models: a.models}.Replicas(c, a.request(spec), s.Reserved[c.Name]),
 		At:       s.SummarizedAt[c.Name], By: estimate.GeneralName,
 	}
 	return append([]estimate.Answer{general}, s.Answers[c.Name]...)

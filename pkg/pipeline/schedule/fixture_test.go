@@ -257,10 +257,9 @@ func (w *world) reconciler(cached client.Client, options Options) *Reconciler {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return &Reconciler{
-		client: cached, live: live{w.client, w}, record: w, scheduler: options.SchedulerName,
-		algorithm: options.algorithm(instruments.step), metrics: instruments, now: func() time.Time { return epoch },
-	}
+	r := options.reconciler(cached, live{w.client, w}, w, instruments)
+	r.now = func() time.Time { return epoch }
+	return r
 }
 
 func requestFor(b binding.Object) reconcile.Request {

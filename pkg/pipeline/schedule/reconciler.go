@@ -15,18 +15,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
+	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/estimate"
+	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/pending"
 	"github.com/karmadactl/karmadactl/pkg/util/brief"
 )
 
-const (
-	// unschedulableRetry is when a binding that no cluster has room for is tried
-	// again by itself (spec: behaviour/04 4.11).
-	unschedulableRetry = 5 * time.Minute
-	// maxNote is how long the text of an event may be.
-	maxNote = 1000
-)
+// maxNote is how long the text of an event may be.
+const maxNote = 1000
 
 // A Reconciler schedules bindings of both scopes. A request without a namespace is
 // a ClusterResourceBinding's.
@@ -36,8 +34,11 @@ type Reconciler struct {
 	record    events.EventRecorder
 	scheduler string
 	algorithm algorithm
+	panel     *panel
+	pending   *pending.Ledger
 	metrics   *instruments
 	now       func() time.Time
+	line      *lineHolder
 
 	deciding sync.Mutex
 }
@@ -50,6 +51,8 @@ var errMoved = errors.New("the binding has changed in the meantime")
 
 // Reconcile schedules one binding, unless it can stay as it is.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	line := r.line.Load()
+	defer line.decided(request) // also when there is nothing to decide
 	b := binding.New(request.Namespace)
 	if err := r.client.Get(ctx, request.NamespacedName, b); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -62,8 +65,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	begin := time.Now()
 	d, err := r.decide(ctx, b)
+	line.decided(request)
 	if err != nil {
 		return reconcile.Result{}, err
+	}
+	if isUnschedulable(d.err) {
+		line.park(request, r.helps(b))
+	} else {
+		line.unpark(request)
 	}
 	err = r.carryOut(ctx, b, d)
 	if errors.Is(err, errMoved) {
@@ -90,7 +99,10 @@ type decision struct {
 	clusters fleet // as they were
 	why      cause
 	found    result
-	err      error // of the algorithm
+	// targets are where the binding is to be; they count when err is nil, or says
+	// that nothing fits.
+	targets []workv1alpha2.TargetCluster
+	err     error // of the algorithm
 }
 
 // decide finds clusters for b when there is a cause. One decision is made at a
@@ -104,10 +116,42 @@ func (r *Reconciler) decide(ctx context.Context, b binding.Object) (decision, er
 	}
 	d := decision{clusters: newFleet(list.Items)}
 	d.why = whySchedule(b, r.algorithm.sets, d.clusters)
-	if d.why != causeNone {
-		d.found, d.err = r.algorithm.run(b, Snapshot{Clusters: d.clusters.all}, d.why == causeFresh)
+	if d.why == causeNone {
+		return d, nil
 	}
+	s, fresh := Snapshot{Clusters: d.clusters.all}, d.why == causeFresh
+	if len(r.panel.all) > 0 {
+		request, clusters := r.algorithm.asks(b, s, fresh)
+		s.Answers, s.Silent = r.panel.ask(ctx, request, clusters)
+	}
+	r.pending.Decide(b, func(reserved map[string]*estimate.Reserved) ([]workv1alpha2.TargetCluster, bool) {
+		s.Reserved = reserved
+		d.found, d.err = r.algorithm.run(b, s, fresh)
+		d.targets = d.found.targets
+		if isNoFit(d.err) {
+			d.targets = stay(b.BindingSpec(), d.clusters)
+		}
+		return d.targets, d.isAnswer()
+	})
 	return d, nil
+}
+
+// isAnswer reports whether the targets count.
+func (d decision) isAnswer() bool { return d.err == nil || isNoFit(d.err) }
+
+// helps returns what would help b, which no cluster has room for.
+func (r *Reconciler) helps(b binding.Object) helpful {
+	spec, general := b.BindingSpec(), estimate.General{Models: r.algorithm.models}
+	request := estimate.Of(spec)
+	return func(before, after *clusterv1alpha1.Cluster) bool {
+		switch {
+		case !mayUse(b, after):
+			return false
+		case before == nil || len(spec.Components) > 0:
+			return true
+		}
+		return general.Replicas(after, request, nil) > general.Replicas(before, request, nil)
+	}
 }
 
 // carryOut writes a decision, and notes its outcome. The error is that of the
@@ -118,13 +162,17 @@ func (r *Reconciler) carryOut(ctx context.Context, b binding.Object, d decision)
 		return err
 	}
 	o := outcome{err: d.err, scheduled: true, term: d.found.term}
-	if d.err == nil || isNoFit(d.err) {
-		placed, refused := r.writeTargets(ctx, b, d.found.targets, d.clusters)
+	if d.isAnswer() {
+		placed, refused := r.writeTargets(ctx, b, d.targets, d.clusters)
 		switch {
 		case refused == nil:
 			o.moved, b = placed != b, placed
 		case isRefusal(refused):
+			r.pending.Withdraw(b)
 			o.err = refused
+		case errors.Is(refused, errMoved):
+			r.pending.Withdraw(b)
+			return refused
 		default:
 			return refused
 		}

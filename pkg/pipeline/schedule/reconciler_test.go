@@ -104,11 +104,31 @@ func TestReconcile(t *testing.T) {
 			want: want{targets: "m1:3 m2:3", condition: success, placed: true, observed: 2, at: ago(0), writes: both, events: succeeded("{m1:3, m2:3}")},
 		},
 		"NoFit": {
-			reason: "Where nothing fits the clusters are emptied, and that is all.", binding: workload(divided, toClusters("m1"), on("m2:3")), clusters: fleet{cluster("m2")},
+			reason: "What fits nowhere stays where it is, and that is said.", binding: workload(divided, toClusters("m1"), on("m2:3")), clusters: fleet{cluster("m2")},
 			want: want{
+				targets:   "m2:3",
 				condition: "False NoClusterFit: " + noFit, placed: true, writes: both,
 				events: failed(noFit),
 			},
+		},
+		"NoFitNew": {
+			reason: "What was nowhere is nowhere; that it was looked at is noted.", binding: workload(divided, toClusters("m1")), clusters: fleet{cluster("m2")},
+			want: want{condition: "False NoClusterFit: " + noFit, placed: true, writes: both, events: failed(noFit)},
+		},
+		"NoFitLeaving": {
+			reason: "A cluster that is to go must not wait for ever for what fits nowhere else.", clusters: fleet{cluster("m1", leaving), cluster("m2", tainted), cluster("m3")},
+			binding: workload(divided, toClusters("m4"), on("m1:1", "m2:1", "m3:1"), scheduled),
+			want: want{
+				targets:   "m2:1 m3:1",
+				condition: "False NoClusterFit: 0/3 clusters are available: 2 cluster(s) did not match the placement cluster affinity constraint.",
+				placed:    true, writes: both, observed: 1, at: ago(time.Minute),
+				events: failed("0/3 clusters are available: 2 cluster(s) did not match the placement cluster affinity constraint."),
+			},
+		},
+		"NoFitTakenOver": {
+			reason: "It is given up as soon as another cluster takes over.", clusters: two,
+			binding: workload(divided, toClusters("m1"), on("m2:3"), scheduled, told(&filter.FitError{})),
+			want:    want{targets: "m1:3", condition: success, placed: true, observed: 2, at: ago(0), writes: both, events: succeeded("{m1:3}")},
 		},
 		"NoFitStill": {
 			reason: "Nothing is written again.", clusters: fleet{cluster("m2")},
@@ -147,9 +167,9 @@ func TestReconcile(t *testing.T) {
 			}),
 			want: want{
 				targets:   "m1:3",
-				condition: `False SchedulerError: failed to find fit clusters: cluster m1: plugin ClusterAffinity: labelSelector: "Near" is not a valid label selector operator`,
+				condition: `False SchedulerError: failed to find fit clusters: plugin ClusterAffinity: labelSelector: "Near" is not a valid label selector operator`,
 				writes:    both[1:], err: true,
-				events: failed(`failed to find fit clusters: cluster m1: plugin ClusterAffinity: labelSelector: "Near" is not a valid label selector operator`),
+				events: failed(`failed to find fit clusters: plugin ClusterAffinity: labelSelector: "Near" is not a valid label selector operator`),
 			},
 		},
 		"Failover": {
@@ -184,6 +204,7 @@ func TestReconcile(t *testing.T) {
 			reason: "The first failure is told; the term in use stays.", clusters: fleet{cluster("m1", tainted), cluster("m2")},
 			binding: workload(divided, terms("m8", "m1", "m9"), on("m2:3"), inTermOf("m1")),
 			want: want{
+				targets:   "m2:3",
 				condition: "False NoClusterFit: 0/2 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint, 1 cluster(s) had untolerated taint {a:NoSchedule}.",
 				term:      "m1", placed: true, writes: both,
 				events: append(failed("failed to schedule ResourceBinding(default/web-deployment) with clusterAffiliates index(1): "+

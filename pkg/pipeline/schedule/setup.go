@@ -2,9 +2,12 @@
 // a binding goes to, and how many replicas each of them gets.
 //
 // Binding after binding comes off a queue, by priority. One decision is made at a
-// time; several are written at once, never two of one binding. decide.go says
-// whether a binding is to be scheduled at all; algorithm.go finds clusters in four
-// steps, each a package of its own:
+// time; several are written at once, never two of one binding. So it does not
+// matter for a result how many write. queue.go is that queue; decide.go says
+// whether a binding is to be scheduled at all; pending has the room that others
+// have been given and that does not show yet; estimators.go asks who knows more of
+// the room of clusters; algorithm.go finds clusters in four steps, each a package
+// of its own:
 //
 //	filter     which clusters may be used
 //	candidate  what is known of them, and in which order they are wanted;
@@ -24,9 +27,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -35,6 +39,7 @@ import (
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/filter"
+	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/pending"
 )
 
 // Name is the controller's name in logs, metrics and events.
@@ -43,12 +48,6 @@ const Name = names.Scheduler
 // writers is how many decisions are written at a time. They wait for the API
 // server most of the time, and it for its disk, which takes many at once.
 const writers = 32
-
-// Delays before a binding that failed is tried again (spec: behaviour/04 4.11).
-const (
-	retryBase = time.Second
-	retryMax  = 10 * time.Second
-)
 
 // Options say how bindings are scheduled.
 type Options struct {
@@ -65,6 +64,13 @@ type Options struct {
 	Models bool
 	// Components schedules workloads of several components as one.
 	Components bool
+	// Pending counts what was placed in clusters and does not show in their
+	// numbers yet, so that no two bindings take the same room.
+	Pending bool
+	// Estimators are asked beside the general estimator. One that fails, or takes
+	// longer than EstimatorTimeout (0: 3 s), does not count.
+	Estimators       []Estimator
+	EstimatorTimeout time.Duration
 	// RateLimiter says when a binding that failed is tried again. Nil: after
 	// 1 s, doubling up to 10 s.
 	RateLimiter workqueue.TypedRateLimiter[reconcile.Request]
@@ -85,6 +91,9 @@ func (o Options) complete() (Options, error) {
 	if o.RateLimiter == nil {
 		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryBase, retryMax)
 	}
+	if o.EstimatorTimeout == 0 {
+		o.EstimatorTimeout = estimatorTimeout
+	}
 	return o, nil
 }
 
@@ -99,16 +108,14 @@ func Setup(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	r := &Reconciler{
-		client:    mgr.GetClient(),
-		live:      mgr.GetAPIReader(),
-		record:    mgr.GetEventRecorder(Name),
-		scheduler: o.SchedulerName,
-		algorithm: o.algorithm(instruments.step),
-		metrics:   instruments,
-		now:       time.Now,
+	r := o.reconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(Name), instruments)
+	if err := instruments.watch(o.Registerer, func() map[place]int { return r.line.Load().pending() }); err != nil {
+		return err
 	}
-	w := &watcher{reader: mgr.GetClient(), scheduler: o.SchedulerName, log: mgr.GetLogger().WithName(Name), came: instruments.came}
+	w := &watcher{
+		reader: mgr.GetClient(), scheduler: o.SchedulerName, byPriority: o.ByPriority, log: mgr.GetLogger().WithName(Name),
+		came: instruments.came, pending: r.pending, line: r.line,
+	}
 	err = builder.ControllerManagedBy(mgr).
 		Named(Name).
 		Watches(&workv1alpha2.ResourceBinding{}, w.bindings()).
@@ -117,13 +124,38 @@ func Setup(mgr manager.Manager, o Options) error {
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: writers,
 			RateLimiter:             o.RateLimiter,
-			UsePriorityQueue:        ptr.To(o.ByPriority),
+			NewQueue:                r.line.newQueue(mgr.GetLogger().WithName(Name)),
 		}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("set up %s: %w", Name, err)
 	}
+	if !o.Pending {
+		return nil
+	}
+	if err := mgr.Add(manager.RunnableFunc(w.settle)); err != nil {
+		return fmt.Errorf("set up %s: %w", Name, err)
+	}
 	return nil
+}
+
+func (o Options) reconciler(c client.Client, live client.Reader, record events.EventRecorder, i *instruments) *Reconciler {
+	r := &Reconciler{
+		client:    c,
+		live:      live,
+		record:    record,
+		scheduler: o.SchedulerName,
+		algorithm: o.algorithm(i.step),
+		panel:     &panel{all: o.Estimators, timeout: o.EstimatorTimeout, now: time.Now, skipped: i.skip, resting: map[string]time.Time{}},
+		metrics:   i,
+		now:       time.Now,
+		line:      &lineHolder{},
+	}
+	r.algorithm.eachPlugin = i.plugin
+	if o.Pending {
+		r.pending = pending.New(time.Now)
+	}
+	return r
 }
 
 func (o Options) algorithm(steps stepTimer) algorithm {

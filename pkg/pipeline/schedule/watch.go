@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -18,37 +19,58 @@ import (
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/filter"
+	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/pending"
 	"github.com/karmadactl/karmadactl/pkg/policy"
 )
 
 // A watcher turns events into requests (spec: behaviour/04 4.2).
 type watcher struct {
-	reader    client.Reader
-	scheduler string
-	log       logr.Logger
-	came      func(event string)
+	reader     client.Reader
+	scheduler  string
+	byPriority bool
+	log        logr.Logger
+	came       func(event string)
+	pending    *pending.Ledger
+	line       *lineHolder
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // bindings enqueues a binding that has come to be ours, or whose spec has
 // changed. Statuses are our own doing, and that of later stages.
+//
+// What is pending of a binding is noted whoever schedules it: it takes room.
 func (w *watcher) bindings() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
-			if b, ok := e.Object.(binding.Object); ok && isOurs(b, w.scheduler) {
+			b, ok := e.Object.(binding.Object)
+			if !ok {
+				return
+			}
+			w.pending.Observe(nil, b)
+			if isOurs(b, w.scheduler) {
 				w.enqueue(q, b, incomingAdd)
 			}
 		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			before, okBefore := e.ObjectOld.(binding.Object)
 			after, ok := e.ObjectNew.(binding.Object)
+			if !ok || !okBefore {
+				return
+			}
+			w.freed(ctx, w.pending.Observe(before, after))
 			switch {
-			case !ok || !okBefore || !isOurs(after, w.scheduler):
+			case !isOurs(after, w.scheduler):
 			case !isOurs(before, w.scheduler):
 				w.enqueue(q, after, incomingAdd)
 			case before.GetGeneration() != after.GetGeneration():
 				w.enqueue(q, after, incomingUpdate)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ queue) {
+			if b, ok := e.Object.(binding.Object); ok {
+				w.freed(ctx, w.pending.Forget(b))
+				w.line.Load().unpark(requestOf(b))
 			}
 		},
 	}
@@ -58,16 +80,73 @@ func (w *watcher) bindings() handler.EventHandler {
 // Clusters have taints, which go when the cluster is ready.
 func (w *watcher) clusters() handler.EventHandler {
 	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) {
+			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok {
+				w.pending.ObserveCluster(nil, c)
+			}
+		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			before, okBefore := e.ObjectOld.(*clusterv1alpha1.Cluster)
 			after, ok := e.ObjectNew.(*clusterv1alpha1.Cluster)
 			if !ok || !okBefore {
 				return
 			}
+			w.pending.ObserveCluster(before, after)
 			if concerned := concernedBy(before, after); concerned != nil {
 				w.reconsider(ctx, q, concerned)
 			}
+			if !equality.Semantic.DeepEqual(before.Status.ResourceSummary, after.Status.ResourceSummary) {
+				w.line.Load().roomIn(before, after)
+			}
 		},
+		// One that is gone without having said that it would: it was forced.
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok {
+				w.reconsider(ctx, q, func(b binding.Object) bool { return isIn(b, c) })
+			}
+		},
+	}
+}
+
+// settlePeriod is how often it is looked whether what is pending shows by now.
+const settlePeriod = 2 * time.Second
+
+// settle ends what is pending no more, until ctx is done.
+func (w *watcher) settle(ctx context.Context) error {
+	ticker := time.NewTicker(settlePeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			w.settleOnce(ctx)
+		}
+	}
+}
+
+func (w *watcher) settleOnce(ctx context.Context) {
+	list := &clusterv1alpha1.ClusterList{}
+	if err := w.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		w.log.Error(err, "Could not list Clusters to find out what shows in their numbers")
+		return
+	}
+	clusters := newFleet(list.Items)
+	for _, name := range w.pending.Settle(func(name string) *clusterv1alpha1.Cluster { return clusters.byName[name] }) {
+		if c := clusters.byName[name]; c != nil {
+			w.line.Load().roomIn(nil, c)
+		}
+	}
+}
+
+// freed lets bindings go that wait for room in clusters where less is pending than
+// before.
+func (w *watcher) freed(ctx context.Context, clusters []string) {
+	for _, name := range clusters {
+		c := &clusterv1alpha1.Cluster{}
+		if err := w.reader.Get(ctx, client.ObjectKey{Name: name}, c); err == nil { // else it has no room
+			w.line.Load().roomIn(nil, c)
+		}
 	}
 }
 
@@ -94,17 +173,21 @@ func (w *watcher) reconsider(ctx context.Context, q queue, concerned func(bindin
 
 func (w *watcher) enqueue(q queue, b binding.Object, event string) {
 	w.came(event)
-	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}
+	request := requestOf(b)
 	p, ok := q.(priorityqueue.PriorityQueue[reconcile.Request])
 	if !ok {
 		q.Add(request)
 		return
 	}
 	priority := 0
-	if s := b.BindingSpec().SchedulePriority; s != nil {
+	if s := b.BindingSpec().SchedulePriority; s != nil && w.byPriority {
 		priority = int(s.Priority)
 	}
 	p.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(priority)}, request)
+}
+
+func requestOf(b binding.Object) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}
 }
 
 // concernedBy returns which bindings a change of a Cluster concerns, nil for

@@ -34,7 +34,7 @@ func (n *notebook) AddWithOpts(o priorityqueue.AddOpts, items ...reconcile.Reque
 }
 
 func newWatcher(r client.Reader) *watcher {
-	return &watcher{reader: r, scheduler: names.DefaultScheduler, log: logr.Discard(), came: func(string) {}}
+	return &watcher{reader: r, scheduler: names.DefaultScheduler, byPriority: true, log: logr.Discard(), came: func(string) {}, line: &lineHolder{}}
 }
 
 func TestBindingEvents(t *testing.T) {
@@ -144,9 +144,7 @@ func TestOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := priorityqueue.New("test", func(opts *priorityqueue.Opts[reconcile.Request]) {
-		opts.RateLimiter, opts.Log = o.RateLimiter, logr.Discard()
-	})
+	q := newLine(logr.Discard(), "test", o.RateLimiter)
 	defer q.ShutDown()
 	w := newWatcher(nil)
 	add := func(name string, priority int32) {
