@@ -49,7 +49,7 @@ func ControlPlane(cfg Config, l Layout) Plane {
 	api := apiServer(cfg, l, []string{
 		"--disable-admission-plugins=StorageObjectInUseProtection,ServiceAccount",
 	})
-	// From its first moment it has to ask the webhook, which needs nothing: so no user's request ever finds it missing.
+	// From its first moment it has to ask the webhook, which starts without it: so no user's request ever finds it missing.
 	api.After = append(api.After, KarmadaWebhook)
 	kcmComponent := kubeControllerManager(cfg, l, kcm, []string{
 		"--controllers=" + controlPlaneControllers,
@@ -59,7 +59,7 @@ func ControlPlane(cfg Config, l Layout) Plane {
 	metrics := Endpoint{Name: "metrics", Host: loopback, Port: cfg.Ports[PortKarmadaControllerManagerMetrics]}
 	p.Components = []Component{
 		etcd(cfg, l),
-		webhook(cfg, l),
+		webhook(cfg, l, ours),
 		api,
 		kcmComponent,
 		aggregatedAPIServer(cfg, l, aggregated),
@@ -227,14 +227,16 @@ func scheduler(cfg Config, kubeconfig string) Component {
 	}
 }
 
-// webhook describes the server that kube-apiserver asks when users write policies, bindings and Works. It is part of a
-// process whose metrics are served already, and where it listens it answers for its health.
-func webhook(cfg Config, l Layout) Component {
+// webhook describes the server that kube-apiserver asks when users write objects of Karmada. It asks back only what a
+// request makes it ask, so it starts first. It is part of a process whose metrics are served already, and where it listens
+// it answers for its health.
+func webhook(cfg Config, l Layout, kubeconfig string) Component {
 	secure := Endpoint{Name: "secure", Host: loopback, Port: cfg.Ports[PortKarmadaWebhook]}
 	return Component{
 		Name: KarmadaWebhook,
 		Role: KarmadaWebhook,
 		Args: []string{
+			"--kubeconfig=" + kubeconfig,
 			"--bind-address=" + loopback,
 			"--secure-port=" + strconv.Itoa(secure.Port),
 			"--cert-dir=" + l.PKI,

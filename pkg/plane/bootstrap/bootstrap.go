@@ -12,6 +12,7 @@ import (
 	"io"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,25 +70,31 @@ func RBAC() ([]*unstructured.Unstructured, error) {
 	return append(roles, policies...), err
 }
 
-// CRDs returns the definitions of the API types that this version installs.
-func CRDs() ([]*unstructured.Unstructured, error) {
+// CRDs returns the definitions of the API types that this version installs. server converts what has several versions.
+func CRDs(server WebhookServer) ([]*unstructured.Unstructured, error) {
 	all, err := crds.Groups(installedGroups[:]...)
 	if err != nil {
 		return nil, err
 	}
 	var objects []*unstructured.Unstructured
 	for _, crd := range all {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+		convertBy(crd, server)
+		u, err := toUnstructured(crd, apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 		if err != nil {
-			return nil, fmt.Errorf("convert CustomResourceDefinition %s: %w", crd.Name, err)
+			return nil, fmt.Errorf("read the definition of %s: %w", crd.Name, err)
 		}
-		u := &unstructured.Unstructured{Object: content}
-		u.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-		unstructured.RemoveNestedField(u.Object, "status")
-		unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 		objects = append(objects, u)
 	}
 	return objects, nil
+}
+
+// Conversions returns those of the definitions whose objects server converts.
+func Conversions(server WebhookServer) ([]*unstructured.Unstructured, error) {
+	all, err := CRDs(server)
+	return slices.DeleteFunc(all, func(u *unstructured.Unstructured) bool {
+		_, found, err := unstructured.NestedMap(u.Object, "spec", "conversion")
+		return err == nil && !found
+	}), err
 }
 
 // ClusterInfo returns the ConfigMap that tells whoever registers a cluster where the control plane is (spec:
@@ -101,10 +108,12 @@ func ClusterInfo(kubeconfig []byte) *unstructured.Unstructured {
 	}}
 }
 
-// All returns every object above in the order in which they are applied. kubeconfig is that of ClusterInfo.
-func All(kubeconfig []byte) ([]*unstructured.Unstructured, error) {
+// All returns every object above in the order in which they are applied. server is that of CRDs, kubeconfig that of
+// ClusterInfo.
+func All(server WebhookServer, kubeconfig []byte) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
-	for _, set := range []func() ([]*unstructured.Unstructured, error){Namespaces, CRDs, RBAC} {
+	definitions := func() ([]*unstructured.Unstructured, error) { return CRDs(server) }
+	for _, set := range []func() ([]*unstructured.Unstructured, error){Namespaces, definitions, RBAC} {
 		objects, err := set()
 		if err != nil {
 			return nil, err
@@ -123,8 +132,8 @@ func resourceOf(u *unstructured.Unstructured) (schema.GroupVersionResource, erro
 		"Role": "roles", "RoleBinding": "rolebindings",
 		"CustomResourceDefinition":  "customresourcedefinitions",
 		"ValidatingAdmissionPolicy": "validatingadmissionpolicies", "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
-		"MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
-		"Service":                      "services", "APIService": "apiservices",
+		"MutatingWebhookConfiguration": "mutatingwebhookconfigurations", "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
+		"Service": "services", "APIService": "apiservices",
 	}[gvk.Kind]
 	if !ok {
 		return schema.GroupVersionResource{}, fmt.Errorf("kind %s is not one of the bootstrap objects", gvk.Kind)

@@ -34,7 +34,7 @@ func must[T any](t *testing.T, value T, err error) T {
 
 func all(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
-	objects, err := All([]byte("kubeconfig"))
+	objects, err := All(testServer(), []byte("kubeconfig"))
 	return must(t, objects, err)
 }
 
@@ -75,7 +75,7 @@ func TestObjects(t *testing.T) {
 
 // What is applied is compared with what the API server answers, in the form that JSON gives it.
 func TestObjectsAreAsAnswersAre(t *testing.T) {
-	hooks, err := Webhooks("https://127.0.0.1:32450", []byte("the authority"))
+	hooks, err := Webhooks(testServer())
 	for _, u := range slices.Concat(all(t), AggregatedAPI(32450, []byte("the authority")), must(t, hooks, err)) {
 		data, err := u.MarshalJSON()
 		var answer unstructured.Unstructured
@@ -102,7 +102,7 @@ func TestNamespaces(t *testing.T) {
 }
 
 func TestCRDs(t *testing.T) {
-	objects, err := CRDs()
+	objects, err := CRDs(testServer())
 	var got []string
 	for _, u := range must(t, objects, err) {
 		got = append(got, u.GetName())
@@ -474,7 +474,7 @@ func TestApplyKeepsWhatOthersAdded(t *testing.T) {
 	}
 	// The token's signature, by which register trusts what it reads.
 	set(info, "signature", "data", "jws-kubeconfig-abcdef")
-	definitions, err := CRDs()
+	definitions, err := CRDs(testServer())
 	crd := must(t, definitions, err)[0].DeepCopy()
 	set(crd, map[string]any{"strategy": "Webhook"}, "spec", "conversion")
 	set(crd, "Namespaced or not", "spec", "scope")

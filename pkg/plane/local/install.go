@@ -216,7 +216,11 @@ func (i *Installation) do(ctx context.Context, run *stepper) {
 		return applyObjects(ctx, client, err, objects...)
 	})
 	run.step("API types", func() (string, bool, error) {
-		definitions, err := bootstrap.CRDs()
+		server, err := webhookServer(i.Plane)
+		if err != nil {
+			return "", false, err
+		}
+		definitions, err := bootstrap.CRDs(server)
 		detail, changed, err := applyObjects(ctx, client, err, definitions...)
 		if err != nil {
 			return "", false, err
@@ -284,7 +288,7 @@ func ServeClusters(ctx context.Context, p plane.Plane, timeout time.Duration) er
 	if err != nil {
 		return fmt.Errorf("make a client for the API server: %w", err)
 	}
-	for _, server := range []func(plane.Plane) ([]*unstructured.Unstructured, error){aggregatedAPI, webhooks} {
+	for _, server := range []func(plane.Plane) ([]*unstructured.Unstructured, error){aggregatedAPI, webhooks, conversions} {
 		objects, err := server(p)
 		if _, _, err := applyObjects(ctx, client, err, objects...); err != nil {
 			return err
@@ -423,11 +427,25 @@ func aggregatedAPI(p plane.Plane) ([]*unstructured.Unstructured, error) {
 
 // webhooks leads the API server to the server of webhooks, whose port may have moved as well.
 func webhooks(p plane.Plane) ([]*unstructured.Unstructured, error) {
-	bundle, err := caBundle(p)
+	server, err := webhookServer(p)
 	if err != nil {
 		return nil, err
 	}
-	return bootstrap.Webhooks(p.WebhookServer(), bundle)
+	return bootstrap.Webhooks(server)
+}
+
+// conversions are done by the same server.
+func conversions(p plane.Plane) ([]*unstructured.Unstructured, error) {
+	server, err := webhookServer(p)
+	if err != nil {
+		return nil, err
+	}
+	return bootstrap.Conversions(server)
+}
+
+func webhookServer(p plane.Plane) (bootstrap.WebhookServer, error) {
+	bundle, err := caBundle(p)
+	return bootstrap.WebhookServer{URL: p.WebhookServer(), CA: bundle}, err
 }
 
 // caBundle reads the certificate of the authority that has signed what components serve with.

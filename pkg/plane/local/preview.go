@@ -48,12 +48,13 @@ func (i *Installation) Preview() (Preview, error) {
 	for _, c := range i.Plane.Components {
 		p.Components = append(p.Components, ComponentPreview{Name: c.Name, Args: c.Args})
 	}
-	sets, err := bootstrap.All(nil)
+	server := bootstrap.WebhookServer{URL: i.Plane.WebhookServer()}
+	sets, err := bootstrap.All(server, nil)
 	if err != nil {
 		return Preview{}, err
 	}
 	api := bootstrap.AggregatedAPI(i.Plane.Config.Ports[plane.PortKarmadaAggregatedAPIServer], nil)
-	hooks, err := bootstrap.Webhooks(i.Plane.WebhookServer(), nil)
+	hooks, err := bootstrap.Webhooks(server)
 	if err != nil {
 		return Preview{}, err
 	}

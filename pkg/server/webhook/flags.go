@@ -28,7 +28,7 @@ type Flags struct {
 	// TLSMinVersion is one of tlsVersions.
 	TLSMinVersion string
 
-	// AllowNoExecuteTaintPolicy is for checks that a later version makes.
+	// AllowNoExecuteTaintPolicy lets ClusterTaintPolicies evict workloads.
 	AllowNoExecuteTaintPolicy bool
 }
 
@@ -63,12 +63,6 @@ func (f *Flags) AddFlags(sets *cliflag.NamedFlagSets, gate featuregate.MutableFe
 	fs.StringVar(&f.TLSMinVersion, "tls-min-version", f.TLSMinVersion, "The lowest version of TLS that is served: 1.0, 1.1, 1.2 or 1.3.")
 	fs.BoolVar(&f.AllowNoExecuteTaintPolicy, "allow-no-execute-taint-policy", f.AllowNoExecuteTaintPolicy, "Allow ClusterTaintPolicies with taints of effect NoExecute, which make workloads leave clusters.")
 	f.Logs.AddFlags(sets.FlagSet(flags.LogsSet))
-}
-
-// unread lists the flags that nothing in this version reads: defaults need
-// nothing but what they are asked about.
-func unread() []string {
-	return []string{"allow-no-execute-taint-policy", "kube-api-burst", "kube-api-qps", "kubeconfig"}
 }
 
 // tlsVersions are the values of --tls-min-version.

@@ -2,20 +2,17 @@
 // of the control plane (spec: behaviour/08 8.1, cli/components.md 3).
 //
 // Flags are what was typed; New is the command, Run takes the same flags inside
-// a process that somebody else has set up. It needs neither a client nor a cache:
-// it is ready as soon as it listens, also while the API server is not, and what
-// it costs is its requests.
+// a process that somebody else has set up. It has no cache, and asks the API
+// server only what a request makes it ask: it is ready as soon as it listens,
+// also while the API server is not, and what it costs is its requests.
 package webhook
 
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
 
@@ -35,10 +32,10 @@ func New(streams genericiooptions.IOStreams) (*cobra.Command, error) {
 	return role.NewCommand(role.Role{
 		Name:  names.Webhook,
 		Short: "Serve the admission webhooks of the control plane",
-		Long:  "The karmada-webhook is asked by the API server of the control plane when users write policies, bindings or Works, and fills in what they leave out.",
+		Long:  "The karmada-webhook is asked by the API server of the control plane when users write objects of Karmada, or delete what is protected. It fills in what they leave out, refuses what is wrong, and translates bindings for old clients.",
 		Sets:  sets,
 		Run: func(ctx context.Context) error {
-			c, err := f.complete(sets, gate)
+			c, err := f.complete(gate)
 			if err != nil {
 				return err
 			}
@@ -69,7 +66,7 @@ func Run(ctx context.Context, args []string) error {
 // command make one.
 type Completed struct {
 	flags *Flags
-	idle  []string
+	gate  featuregate.FeatureGate
 }
 
 // Parse completes the flags of the command. All that is wrong is in the one
@@ -83,29 +80,17 @@ func Parse(args []string) (Completed, error) {
 	if err := role.Parse(names.Webhook, sets, args); err != nil {
 		return Completed{}, err
 	}
-	return f.complete(sets, gate)
+	return f.complete(gate)
 }
 
-func (f *Flags) complete(sets *cliflag.NamedFlagSets, gate featuregate.MutableFeatureGate) (Completed, error) {
+func (f *Flags) complete(gate featuregate.MutableFeatureGate) (Completed, error) {
 	errs := f.Validate(gate)
 	errs = append(errs, f.FeatureGates.ApplyValid(gate)...)
 	errs = append(errs, f.Logs.Validate(gate)...) // may need gates that were just set
 	if err := flags.Error(errs); err != nil {
 		return Completed{}, err
 	}
-	return Completed{flags: f, idle: idleFlags(sets)}, nil
-}
-
-// idleFlags returns the flags that were typed and that nothing reads yet.
-func idleFlags(sets *cliflag.NamedFlagSets) []string {
-	var idle []string
-	without := unread()
-	sets.FlagSet(flags.GenericSet).VisitAll(func(f *pflag.Flag) {
-		if f.Changed && slices.Contains(without, f.Name) {
-			idle = append(idle, "--"+f.Name)
-		}
-	})
-	return idle
+	return Completed{flags: f, gate: gate}, nil
 }
 
 // Run serves until ctx is done.
@@ -113,10 +98,15 @@ func (c Completed) Run(ctx context.Context) error {
 	log := klog.FromContext(ctx).WithName(names.Webhook)
 	log.Info("Starting", "version", version.Get().String())
 	c.flags.FeatureGates.Report(log)
-	if len(c.idle) > 0 {
-		log.Info("Flags without effect in this version", "flags", c.idle)
+	config, err := c.flags.Kubeconfig.RESTConfig()
+	if err != nil {
+		return fmt.Errorf("--kubeconfig: %w", err)
 	}
-	servers, err := c.flags.servers(log)
+	hooks, err := newHooks(role.ClientConfig(config, names.Webhook, c.flags.API), c.gate, c.flags.AllowNoExecuteTaintPolicy)
+	if err != nil {
+		return err
+	}
+	servers, err := c.flags.servers(log, hooks)
 	if err != nil {
 		return err
 	}

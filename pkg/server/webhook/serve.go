@@ -17,9 +17,11 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	crwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/karmadactl/karmadactl/pkg/webhook"
+	"github.com/karmadactl/karmadactl/pkg/webhook/convert"
 )
 
 const (
@@ -46,13 +48,13 @@ type server struct {
 }
 
 // servers returns what the flags say is to be served.
-func (f *Flags) servers(log klog.Logger) ([]*server, error) {
+func (f *Flags) servers(log klog.Logger, hooks []webhook.Hook) ([]*server, error) {
 	certFile, keyFile := f.certificate()
 	cert, err := newCertificate(certFile, keyFile, func(err error) { log.Error(err, "Serving with the previous certificate") })
 	if err != nil {
 		return nil, err
 	}
-	handler, err := hooks(log)
+	handler, err := handlers(log, hooks)
 	if err != nil {
 		return nil, err
 	}
@@ -74,10 +76,11 @@ func (f *Flags) servers(log klog.Logger) ([]*server, error) {
 	return all, nil
 }
 
-// hooks serves the webhooks, and /readyz/ beside them.
-func hooks(log klog.Logger) (http.Handler, error) {
+// handlers serves the webhooks, the conversion of bindings, and /readyz/ beside
+// them.
+func handlers(log klog.Logger, hooks []webhook.Hook) (http.Handler, error) {
 	mux := http.NewServeMux()
-	for _, h := range webhook.Hooks(webhook.NewDefaults()) {
+	for _, h := range hooks {
 		handler, err := admission.StandaloneWebhook(&admission.Webhook{Handler: h.Handler}, admission.StandaloneOptions{
 			Logger: log.WithValues("webhook", h.Name), MetricsPath: h.Path,
 		})
@@ -86,6 +89,8 @@ func hooks(log klog.Logger) (http.Handler, error) {
 		}
 		mux.Handle(h.Path, handler)
 	}
+	// Its Register is the way to count requests as those of the others are.
+	crwebhook.NewServer(crwebhook.Options{WebhookMux: mux}).Register(convert.Path, convert.New())
 	mux.Handle("/readyz/", probe("/readyz/"))
 	return mux, nil
 }

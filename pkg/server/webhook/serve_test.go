@@ -20,8 +20,14 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/klog/v2"
+
+	"github.com/karmadactl/karmadactl/pkg/features"
+	"github.com/karmadactl/karmadactl/pkg/webhook"
 )
 
 // writeCertificate puts a new certificate for loopback into dir, and returns it.
@@ -39,6 +45,20 @@ func writeCertificate(t *testing.T, dir string) []byte {
 	return certPEM
 }
 
+// testHooks are all webhooks, of a control plane that does not answer.
+func testHooks(t testing.TB) []webhook.Hook {
+	t.Helper()
+	gate, err := features.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooks, err := newHooks(&rest.Config{Host: "https://127.0.0.1:1"}, gate, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hooks
+}
+
 // flagsFor are flags of a role that listens on free ports of loopback.
 func flagsFor(dir string) *Flags {
 	f := NewFlags()
@@ -51,7 +71,7 @@ func flagsFor(dir string) *Flags {
 // start serves until the test ends, and returns the addresses by what is served.
 func start(t *testing.T, f *Flags) map[string]string {
 	t.Helper()
-	servers, err := f.servers(klog.Background())
+	servers, err := f.servers(klog.Background(), testHooks(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +177,7 @@ func TestNothingButWebhooks(t *testing.T) {
 	writeCertificate(t, dir)
 	f := flagsFor(dir)
 	f.Endpoints.HealthProbe, f.Endpoints.Metrics, f.Endpoints.EnableProfiling = "0", "", false
-	servers, err := f.servers(klog.Background())
+	servers, err := f.servers(klog.Background(), testHooks(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,6 +253,13 @@ func TestRunErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	if err := clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{"c": {Server: "https://127.0.0.1:1"}},
+		Contexts: map[string]*clientcmdapi.Context{"c": {Cluster: "c"}}, CurrentContext: "c",
+	}, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
 	quiet := []string{"--bind-address=127.0.0.1", "--health-probe-bind-address=0", "--metrics-bind-address=0"}
 	cases := map[string]struct {
 		reason string
@@ -240,13 +267,14 @@ func TestRunErrors(t *testing.T) {
 		is     error
 		says   string
 	}{
-		"NoCertificate": {"It says which file, and which flag.", []string{"--cert-dir=" + t.TempDir()}, os.ErrNotExist, "--cert-dir"},
-		"Taken":         {"It says which flag would help.", []string{"--cert-dir=" + dir, "--secure-port=" + port}, syscall.EADDRINUSE, "--secure-port"},
+		"NoCertificate": {"It says which file, and which flag.", []string{"--kubeconfig=" + kubeconfig, "--cert-dir=" + t.TempDir()}, os.ErrNotExist, "--cert-dir"},
+		"Taken":         {"It says which flag would help.", []string{"--kubeconfig=" + kubeconfig, "--cert-dir=" + dir, "--secure-port=" + port}, syscall.EADDRINUSE, "--secure-port"},
+		"NoKubeconfig":  {"Some rules need the control plane.", []string{"--cert-dir=" + dir}, nil, "--kubeconfig"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			err := Run(t.Context(), append(quiet, c.args...))
-			if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "karmada-webhook: ") {
+			if err == nil || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "karmada-webhook: ") {
 				t.Errorf("got %v, want %v with %q: %s", err, c.is, c.says, c.reason)
 			}
 		})
