@@ -104,17 +104,21 @@ func (o Options) protected(ctx context.Context, gvr schema.GroupVersionResource,
 
 // A definition is what a CustomResourceDefinition says about where its objects are.
 type definition struct {
-	Spec struct {
-		Group string `json:"group"`
-		Names struct {
-			Plural string `json:"plural"`
-		} `json:"names"`
-		Versions []struct {
-			Name    string `json:"name"`
-			Served  bool   `json:"served"`
-			Storage bool   `json:"storage"`
-		} `json:"versions"`
-	} `json:"spec"`
+	Spec definitionSpec `json:"spec"`
+}
+
+type definitionSpec struct {
+	Group string `json:"group"`
+	Names struct {
+		Plural string `json:"plural"`
+	} `json:"names"`
+	Versions []definitionVersion `json:"versions"`
+}
+
+type definitionVersion struct {
+	Name    string `json:"name"`
+	Served  bool   `json:"served"`
+	Storage bool   `json:"storage"`
 }
 
 // resource returns how the objects can be read, in the version that needs least
