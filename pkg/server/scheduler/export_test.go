@@ -11,3 +11,12 @@ func Uses(args []string, plugin string, p Process) (bool, error) {
 	}
 	return c.flags.usesPlugin(plugin), nil
 }
+
+// CountsPending says whether the flags of args count what does not show yet.
+func CountsPending(args []string, p Process) (bool, error) {
+	c, err := Parse(args, p)
+	if err != nil {
+		return false, err
+	}
+	return c.flags.countsPending(), nil
+}

@@ -13,6 +13,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
 
+	"github.com/karmadactl/karmadactl/pkg/features"
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule"
 	"github.com/karmadactl/karmadactl/pkg/server/flags"
@@ -102,11 +103,12 @@ func (e *EstimatorFlags) addFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&e.Timeout, prefix+"timeout", e.Timeout, "How long to wait for the estimators.")
 }
 
-// unread lists the flags that nothing in this version reads; whoever makes a
-// part that reads one takes it off.
+// unread lists the flags that nothing in this version reads: they say how
+// estimators are reached, and --enable-scheduler-estimator, which would make that
+// matter, is refused. Whoever makes a part that reads one takes it off.
 func unread() []string {
 	return []string{
-		"disable-scheduler-estimator-in-pull-mode", "enable-scheduler-estimator", "insecure-skip-estimator-verify",
+		"disable-scheduler-estimator-in-pull-mode", "insecure-skip-estimator-verify",
 		"scheduler-estimator-ca-file", "scheduler-estimator-cert-file", "scheduler-estimator-key-file", "scheduler-estimator-port",
 		"scheduler-estimator-service-namespace", "scheduler-estimator-service-prefix", "scheduler-estimator-timeout",
 	}
@@ -164,8 +166,19 @@ func (f *Flags) usesPlugin(name string) bool {
 	return slices.Contains(f.Plugins, everyPlugin)
 }
 
+// countsPending reports whether what was placed counts before it shows in clusters'
+// numbers. Here it does, unless the gate is turned off by its name.
+func (f *Flags) countsPending() bool {
+	on, given := f.FeatureGates.Set[string(features.SchedulingOvercommitProtection)]
+	return on || !given
+}
+
 func (e *EstimatorFlags) validate() field.ErrorList {
 	var errs field.ErrorList
+	if e.Enabled {
+		errs = append(errs, field.Forbidden(flags.Path("enable-scheduler-estimator"),
+			"this version cannot ask the estimators of clusters; leave it out, and clusters' own summaries are what counts"))
+	}
 	if e.Port < 1 || e.Port > 65535 {
 		errs = append(errs, field.Invalid(flags.Path("scheduler-estimator-port"), e.Port, "must be from 1 to 65535"))
 	}

@@ -67,7 +67,11 @@ func TestParse(t *testing.T) {
 		},
 		"NotBuiltYet": {
 			reason: "Known flags and gates are accepted, whether or not this version has what they are for.",
-			args:   []string{"--enable-scheduler-estimator", "--feature-gates=AllAlpha=true,AllBeta=true"},
+			args:   []string{"--scheduler-estimator-ca-file=a", "--disable-scheduler-estimator-in-pull-mode", "--feature-gates=AllAlpha=true,AllBeta=true"},
+		},
+		"Estimators": {
+			reason: "Whoever relies on estimators must not be scheduled without them.",
+			args:   []string{"--enable-scheduler-estimator"}, errs: []string{"--enable-scheduler-estimator", "leave it out"},
 		},
 		"UnknownFlag": {reason: "There are no other flags.", args: []string{"--nope"}, errs: []string{"--nope"}},
 		"Arguments":   {reason: "There are no arguments.", args: []string{"now"}, errs: []string{"now"}},
@@ -87,6 +91,27 @@ func TestParse(t *testing.T) {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("the error does not name %q\n%s\n%v", want, tc.reason, err)
 				}
+			}
+		})
+	}
+}
+
+func TestCountsPending(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		args   []string
+		want   bool
+	}{
+		"Default": {reason: "Nobody wants two bindings to take the same room.", want: true},
+		"Off":     {reason: "Who does can say so.", args: []string{"--feature-gates=SchedulingOvercommitProtection=false"}},
+		"On":      {reason: "As can who says what is so anyway.", args: []string{"--feature-gates=SchedulingOvercommitProtection=true"}, want: true},
+		"Others":  {reason: "Other gates are others.", args: []string{"--feature-gates=AllBeta=false"}, want: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := scheduler.CountsPending(tc.args, nowhere())
+			if err != nil || got != tc.want {
+				t.Errorf("got %t, %v: %s", got, err, tc.reason)
 			}
 		})
 	}

@@ -187,6 +187,7 @@ func Setup(mgr manager.Manager, c Completed) error {
 		ByPriority:    c.gate.Enabled(features.PriorityBasedScheduling),
 		Models:        c.gate.Enabled(features.CustomizedClusterResourceModeling),
 		Components:    c.gate.Enabled(features.MultiplePodTemplatesScheduling),
+		Pending:       c.flags.countsPending(),
 		Registerer:    c.registerer,
 	}
 	if !o.ByPriority {
