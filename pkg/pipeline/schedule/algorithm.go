@@ -123,11 +123,6 @@ func indexOfTerm(p *policyv1alpha1.Placement, name string) int {
 // try schedules with one term, nil for a placement that has none.
 func (a algorithm) try(spec *workv1alpha2.ResourceBindingSpec, term *policyv1alpha1.ClusterAffinityTerm, s Snapshot, fresh bool) (one attempt) {
 	one.term = term
-	if a.sets && len(spec.Components) > 1 && spread.Applies(spec.Placement) {
-		one.err = &unsupportedError{"workloads of several components with spread constraints"}
-		return one
-	}
-
 	done := a.steps(stepFilter)
 	one.verdict, one.err = filter.Clusters(a.plugins, a.subject(spec, term, s), s.Clusters, a.eachPlugin.of(stepFilter))
 	done()
@@ -160,7 +155,7 @@ func (a algorithm) try(spec *workv1alpha2.ResourceBindingSpec, term *policyv1alp
 	defer done()
 	one.targets, one.err = assign.Targets(assign.Request{
 		Spec: spec, Selected: one.selected, Fresh: fresh, KeepEmpty: a.keepEmpty,
-		Overflow: term != nil && len(term.OverflowAffinities) > 0,
+		Overflow: term != nil && len(term.OverflowAffinities) > 0, Components: a.sets && spread.IsOneCluster(spec.Placement),
 	})
 	if one.err != nil {
 		one.err = fmt.Errorf("failed to assign replicas: %w", one.err)
@@ -181,17 +176,33 @@ func (a algorithm) scorers() []candidate.Scorer {
 
 // asksEstimators reports whether something depends on the room that clusters
 // have.
-func asksEstimators(spec *workv1alpha2.ResourceBindingSpec) bool {
+func (a algorithm) asksEstimators(spec *workv1alpha2.ResourceBindingSpec) bool {
+	if division.IsWhole(spec) {
+		return a.sets && spread.Applies(spec.Placement)
+	}
 	return spec.Replicas > 0 && (spread.Applies(spec.Placement) || division.Of(spec.Placement).LooksAtRoom())
+}
+
+// request returns what estimators are asked about a binding.
+func (a algorithm) request(spec *workv1alpha2.ResourceBindingSpec) estimate.Request {
+	request := estimate.Of(spec)
+	if !a.sets || !division.IsWhole(spec) {
+		request.Components = nil
+	}
+	return request
 }
 
 // estimator returns what says how many more replicas a cluster has room for: the
 // least that anybody says.
 func (a algorithm) estimator(spec *workv1alpha2.ResourceBindingSpec, s Snapshot) func(*clusterv1alpha1.Cluster) (int64, string) {
-	if !asksEstimators(spec) {
-		return func(*clusterv1alpha1.Cluster) (int64, string) { return int64(spec.Replicas), "" }
+	if !a.asksEstimators(spec) {
+		room := int64(spec.Replicas)
+		if division.IsWhole(spec) {
+			room = 1
+		}
+		return func(*clusterv1alpha1.Cluster) (int64, string) { return room, "" }
 	}
-	general, request := estimate.General{Models: a.models}, estimate.Of(spec)
+	general, request := estimate.General{Models: a.models}, a.request(spec)
 	return func(c *clusterv1alpha1.Cluster) (int64, string) {
 		room := general.Replicas(c, request, s.Reserved[c.Name])
 		if least, ok := estimate.Least(s.Answers[c.Name]...); ok && least.Replicas < room {
@@ -206,8 +217,8 @@ func (a algorithm) estimator(spec *workv1alpha2.ResourceBindingSpec, s Snapshot)
 // to ask.
 func (a algorithm) asks(b binding.Object, s Snapshot, fresh bool) (estimate.Request, []*clusterv1alpha1.Cluster) {
 	spec := b.BindingSpec()
-	request := estimate.Of(spec)
-	if !asksEstimators(spec) {
+	request := a.request(spec)
+	if !a.asksEstimators(spec) {
 		return request, nil
 	}
 	terms := []*policyv1alpha1.ClusterAffinityTerm{nil}

@@ -32,6 +32,8 @@ type Request struct {
 	Overflow bool
 	// KeepEmpty keeps clusters that get no replica.
 	KeepEmpty bool
+	// Components says of each cluster which components it gets.
+	Components bool
 }
 
 // An UnschedulableError says that the clusters have no room.
@@ -45,7 +47,7 @@ func Targets(r Request) ([]workv1alpha2.TargetCluster, error) {
 	if len(r.Selected) == 0 {
 		return nil, errors.New("no clusters available to schedule")
 	}
-	if !binding.IsWorkload(r.Spec) || len(r.Spec.Components) > 1 {
+	if !binding.IsWorkload(r.Spec) || division.IsWhole(r.Spec) {
 		return r.named(), nil
 	}
 	shares, err := r.shares()
@@ -61,13 +63,25 @@ func Targets(r Request) ([]workv1alpha2.TargetCluster, error) {
 	return sorted(targets), nil
 }
 
-// named are targets of something that has no replicas.
+// named are targets of something that has no replicas, or is not divided.
 func (r Request) named() []workv1alpha2.TargetCluster {
 	targets := make([]workv1alpha2.TargetCluster, 0, len(r.Selected))
 	for _, c := range r.Selected {
-		targets = append(targets, workv1alpha2.TargetCluster{Name: c.Name})
+		targets = append(targets, workv1alpha2.TargetCluster{Name: c.Name, Components: r.components()})
 	}
 	return sorted(targets)
+}
+
+// components are what each cluster gets; nil when it is not to be told.
+func (r Request) components() []workv1alpha2.TargetComponent {
+	if !r.Components || len(r.Spec.Components) < 2 {
+		return nil
+	}
+	all := make([]workv1alpha2.TargetComponent, 0, len(r.Spec.Components))
+	for _, c := range r.Spec.Components {
+		all = append(all, workv1alpha2.TargetComponent{Name: c.Name, Replicas: c.Replicas})
+	}
+	return all
 }
 
 func sorted(targets []workv1alpha2.TargetCluster) []workv1alpha2.TargetCluster {

@@ -12,6 +12,7 @@ import (
 	policyv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/policy/v1alpha1"
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/clusterset"
+	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/division"
 )
 
 // A Cluster is a candidate.
@@ -22,11 +23,11 @@ type Cluster struct {
 	Tier int
 	// Score says how much the cluster is wanted: the sum of what plugins give.
 	Score int64
-	// Allocatable is how many more replicas it has room for.
+	// Allocatable is how many more replicas, or sets of components, it has room for.
 	Allocatable int64
 	// By names the estimator that says so; "" when nobody was asked.
 	By string
-	// Assigned is how many replicas it has now.
+	// Assigned is how many it has now.
 	Assigned int64
 }
 
@@ -99,9 +100,12 @@ func New(r Request) ([]Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := make(map[string]int64, len(r.Spec.Clusters))
+	now, whole := make(map[string]int64, len(r.Spec.Clusters)), division.IsWhole(r.Spec)
 	for _, t := range r.Spec.Clusters {
 		now[t.Name] = int64(t.Replicas)
+		if whole {
+			now[t.Name] = 1 // what is there fits there
+		}
 	}
 	all := make([]Cluster, len(r.Clusters))
 	for i, c := range r.Clusters {

@@ -4,6 +4,7 @@ package division
 
 import (
 	policyv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/policy/v1alpha1"
+	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 )
 
 // A Strategy is a way to divide replicas.
@@ -43,3 +44,10 @@ func Of(p *policyv1alpha1.Placement) Strategy {
 // LooksAtRoom reports whether the strategy depends on the room that clusters
 // have, and keeps replicas where they are as long as it can.
 func (s Strategy) LooksAtRoom() bool { return s == DynamicWeight || s == Aggregated }
+
+// IsWhole reports whether a workload is not divided at all: all of its components
+// go to each of its clusters. One with a single component is divided if it has a
+// number of replicas.
+func IsWhole(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return len(spec.Components) > 1 || len(spec.Components) == 1 && spec.Replicas == 0
+}

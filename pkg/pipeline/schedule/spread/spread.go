@@ -18,6 +18,19 @@ func Applies(p *policyv1alpha1.Placement) bool {
 	return len(p.SpreadConstraints) > 0 && division.Of(p) != division.StaticWeight
 }
 
+// IsOneCluster reports whether a placement has a constraint by which a workload
+// goes to one cluster. Then there must be room for all of its components there
+// (spec: behaviour/04 4.8 "Multi-component").
+func IsOneCluster(p *policyv1alpha1.Placement) bool {
+	return Applies(p) && slices.ContainsFunc(p.SpreadConstraints, func(c policyv1alpha1.SpreadConstraint) bool {
+		return isByCluster(c) && c.MinGroups == 1 && c.MaxGroups == 1
+	})
+}
+
+func isByCluster(c policyv1alpha1.SpreadConstraint) bool {
+	return c.SpreadByLabel == "" && (c.SpreadByField == policyv1alpha1.SpreadByFieldCluster || c.SpreadByField == "")
+}
+
 // Select returns the clusters to use, of candidates in their order.
 func Select(spec *workv1alpha2.ResourceBindingSpec, all []candidate.Cluster) ([]candidate.Cluster, error) {
 	if !Applies(spec.Placement) {
@@ -71,7 +84,7 @@ type request struct {
 // read returns what the constraints of a binding say. Groups by zone or provider
 // only leave out, as a filter, clusters that are in none.
 func read(spec *workv1alpha2.ResourceBindingSpec) (request, error) {
-	r := request{replicas: int64(spec.Replicas), duplicated: division.Of(spec.Placement) == division.Duplicated}
+	r := request{replicas: replicasOf(spec), duplicated: division.Of(spec.Placement) == division.Duplicated}
 	byCluster := false
 	for _, c := range spec.Placement.SpreadConstraints {
 		limits := bounds{least: c.MinGroups, most: c.MaxGroups}
@@ -84,7 +97,7 @@ func read(spec *workv1alpha2.ResourceBindingSpec) (request, error) {
 			if label := c.SpreadByLabel; label != "" {
 				r.kind, r.groupOf = "values of label "+label, func(c *candidate.Cluster) string { return c.Labels[label] }
 			}
-		case c.SpreadByField == policyv1alpha1.SpreadByFieldCluster || c.SpreadByField == "":
+		case isByCluster(c):
 			r.clusters, byCluster = limits, true
 		}
 	}
@@ -92,6 +105,20 @@ func read(spec *workv1alpha2.ResourceBindingSpec) (request, error) {
 		return request{}, errUnsupported
 	}
 	return r, nil
+}
+
+// replicasOf returns how many replicas there must be room for. Of components it is
+// one set, if that is to be in one cluster; where each cluster gets all of them,
+// nothing can be said of their sum.
+func replicasOf(spec *workv1alpha2.ResourceBindingSpec) int64 {
+	switch {
+	case !division.IsWhole(spec):
+		return int64(spec.Replicas)
+	case IsOneCluster(spec.Placement):
+		return 1
+	default:
+		return 0
+	}
 }
 
 func regionOf(c *candidate.Cluster) string { return c.Spec.Region }
