@@ -1,8 +1,6 @@
 package validate
 
 import (
-	"context"
-
 	"k8s.io/component-base/featuregate"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -25,10 +23,6 @@ type Options struct {
 	// AllowNoExecuteTaintPolicy lets ClusterTaintPolicies evict workloads (flag
 	// --allow-no-execute-taint-policy).
 	AllowNoExecuteTaintPolicy bool
-	// Advise returns what the user should know about what a propagation policy
-	// selects, given the namespace of the policy, empty for a cluster-scoped one.
-	// It is asked about policies that are accepted and new or changed. May be nil.
-	Advise func(ctx context.Context, namespace string, spec *policyv1alpha1.PropagationSpec) []string
 }
 
 // A Hook is one admission webhook.
@@ -41,11 +35,12 @@ type Hook struct {
 }
 
 // Hooks returns the validating webhooks of our kinds (spec: behaviour/08 8.3).
-// Names and paths are the contract's. All of them are for creations and updates.
+// Names and paths are the contract's. All of them are for creations and updates of
+// the objects themselves, not of their sub-resources.
 func Hooks(o Options) []Hook {
 	return []Hook{
-		{"propagationpolicy.karmada.io", "/validate-propagationpolicy", validating[policyv1alpha1.PropagationPolicy](propagationPolicies(o))},
-		{"clusterpropagationpolicy.karmada.io", "/validate-clusterpropagationpolicy", validating[policyv1alpha1.ClusterPropagationPolicy](clusterPropagationPolicies(o))},
+		{"propagationpolicy.karmada.io", "/validate-propagationpolicy", validating[policyv1alpha1.PropagationPolicy](propagationPolicies())},
+		{"clusterpropagationpolicy.karmada.io", "/validate-clusterpropagationpolicy", validating[policyv1alpha1.ClusterPropagationPolicy](clusterPropagationPolicies())},
 		{"overridepolicy.karmada.io", "/validate-overridepolicy", validating[policyv1alpha1.OverridePolicy](overridePolicies())},
 		{"clusteroverridepolicy.karmada.io", "/validate-clusteroverridepolicy", validating[policyv1alpha1.ClusterOverridePolicy](clusterOverridePolicies())},
 		{"config.karmada.io", "/validate-resourceinterpreterwebhookconfiguration", validating[configv1alpha1.ResourceInterpreterWebhookConfiguration](interpreterWebhooks())},

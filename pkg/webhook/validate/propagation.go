@@ -2,7 +2,6 @@ package validate
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 
@@ -17,7 +16,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/names"
 )
 
-func propagationPolicies(o Options) rules[policyv1alpha1.PropagationPolicy] {
+func propagationPolicies() rules[policyv1alpha1.PropagationPolicy] {
 	type policy = policyv1alpha1.PropagationPolicy
 	r := plain(func(p *policy) any { return p.Spec }, func(p *policy) field.ErrorList {
 		return append(identified(p, names.PropagationPolicyIDLabel), propagationSpec(&p.Spec, p.Namespace)...)
@@ -28,13 +27,10 @@ func propagationPolicies(o Options) rules[policyv1alpha1.PropagationPolicy] {
 		}
 		return policyChange(was, now, &was.Spec, &now.Spec, names.PropagationPolicyIDLabel)
 	}
-	if o.Advise != nil {
-		r.advice = func(ctx context.Context, p *policy) []string { return o.Advise(ctx, p.Namespace, &p.Spec) }
-	}
 	return r
 }
 
-func clusterPropagationPolicies(o Options) rules[policyv1alpha1.ClusterPropagationPolicy] {
+func clusterPropagationPolicies() rules[policyv1alpha1.ClusterPropagationPolicy] {
 	type policy = policyv1alpha1.ClusterPropagationPolicy
 	r := plain(func(p *policy) any { return p.Spec }, func(p *policy) field.ErrorList {
 		return append(identified(p, names.ClusterPropagationPolicyIDLabel), propagationSpec(&p.Spec, "")...)
@@ -44,9 +40,6 @@ func clusterPropagationPolicies(o Options) rules[policyv1alpha1.ClusterPropagati
 			return nil
 		}
 		return policyChange(was, now, &was.Spec, &now.Spec, names.ClusterPropagationPolicyIDLabel)
-	}
-	if o.Advise != nil {
-		r.advice = func(ctx context.Context, p *policy) []string { return o.Advise(ctx, "", &p.Spec) }
 	}
 	return r
 }
