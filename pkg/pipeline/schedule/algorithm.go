@@ -244,9 +244,3 @@ func (a algorithm) asks(b binding.Object, s Snapshot, fresh bool) (estimate.Requ
 	}
 	return request, clusters
 }
-
-// An unsupportedError says that this version cannot do what is asked for.
-// Trying again is of no use.
-type unsupportedError struct{ what string }
-
-func (e *unsupportedError) Error() string { return "this version does not support " + e.what }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -104,6 +105,17 @@ func dynamic(b binding.Object) {
 	b.BindingSpec().Placement.ReplicaScheduling.WeightPreference = &policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas}
 }
 
+// components makes it a workload of three pods of two kinds.
+func components(b binding.Object) {
+	b.BindingSpec().Replicas = 0
+	b.BindingSpec().Components = []workv1alpha2.Component{{Name: "a", Replicas: 1}, {Name: "b", Replicas: 2}}
+}
+
+// toOne lets a workload go to one cluster only.
+func toOne(b binding.Object) {
+	b.BindingSpec().Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: "cluster", MinGroups: 1, MaxGroups: 1}}
+}
+
 func toClusters(names ...string) option {
 	return func(b binding.Object) {
 		b.BindingSpec().Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: names}
@@ -168,6 +180,7 @@ func edited(b binding.Object) { b.SetGeneration(b.GetGeneration() + 1) }
 type world struct {
 	t      *testing.T
 	client client.WithWatch
+	mu     sync.Mutex // of what follows
 	events []string
 	writes []string
 	// refuse, unless it is nil, is asked before each write.
@@ -214,6 +227,8 @@ func (w *world) wrote(verb string, o client.Object, p client.Patch) error {
 	if !strings.Contains(string(data), `"resourceVersion"`) {
 		w.t.Errorf("%s %s could overwrite what others wrote", verb, data)
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.writes = append(w.writes, verb)
 	if w.refuse != nil {
 		return w.refuse(verb)
@@ -227,6 +242,8 @@ func (w *world) Eventf(regarding, _ runtime.Object, kind, reason, _, note string
 	if _, ok := regarding.(binding.Object); ok {
 		about = "Binding"
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.events = append(w.events, fmt.Sprintf("%s: %s %s: %s", about, kind, reason, fmt.Sprintf(note, args...)))
 }
 
@@ -237,6 +254,8 @@ type live struct {
 }
 
 func (l live) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
 	l.w.lists++
 	return l.Reader.List(ctx, list, opts...)
 }

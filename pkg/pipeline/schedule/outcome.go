@@ -33,11 +33,6 @@ func isUnschedulable(err error) bool {
 	return errors.As(err, &e)
 }
 
-func isUnsupported(err error) bool {
-	var e *unsupportedError
-	return errors.As(err, &e)
-}
-
 func isQuotaExceeded(err error) bool { return apierrors.ReasonForError(err) == reasonQuotaExceeded }
 
 // condition returns what the condition Scheduled says of an outcome
@@ -85,6 +80,11 @@ func (o outcome) note(b binding.Object, now time.Time) (news bool) {
 	changed := news || !isObserved(b) || o.moved
 	status.SchedulerObservedGeneration = b.GetGeneration()
 	if !o.scheduled {
+		if status.LastScheduledTime == nil {
+			// The process ended before it said so; without a time nobody could ask
+			// for a fresh start.
+			status.LastScheduledTime = scheduledAt(b, now)
+		}
 		return news
 	}
 	changed = changed || status.SchedulerObservedAffinityName != o.term

@@ -81,11 +81,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if d.why != causeNone {
 		r.metrics.attempted(d.why, begin, err)
 	}
-	switch {
-	case err == nil || isNoFit(err):
+	if err == nil || isNoFit(err) {
 		return reconcile.Result{}, nil
-	case isUnsupported(err):
-		return reconcile.Result{}, reconcile.TerminalError(err)
 	}
 	r.metrics.came(incomingFailure)
 	if isUnschedulable(err) {

@@ -252,18 +252,31 @@ func TestReconcile(t *testing.T) {
 			binding: workload(divided, on("m1:2", "m2:1"), scheduled, told(errors.New("boom")), edited),
 			want:    want{targets: "m1:2 m2:1", condition: success, placed: true, observed: 2, at: ago(time.Minute), writes: both[1:]},
 		},
-		"Unsupported": {
-			reason: "What this version cannot do is said, moves nothing, and is not tried again and again.", clusters: two, options: Options{Components: true},
-			binding: workload(replicas(0), on("m1"), func(b binding.Object) {
-				b.BindingSpec().Components = []workv1alpha2.Component{{Name: "a", Replicas: 1}, {Name: "b", Replicas: 2}}
-				b.BindingSpec().Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: "cluster", MinGroups: 1, MaxGroups: 1}}
-			}),
+		"Components": {
+			reason: "Components go together, to a cluster that has room for all of them.", options: Options{Components: true},
+			clusters: []*clusterv1alpha1.Cluster{cluster("m1", withRoom("2")), cluster("m2", withRoom("3"))},
+			binding:  workload(dynamic, components, toOne),
+			want:     want{targets: "m2:0", condition: success, placed: true, observed: 2, at: ago(0), writes: both, events: succeeded("{m2:0}")},
+		},
+		"ComponentsStay": {
+			reason: "Where they are they have room.", options: Options{Components: true},
+			clusters: []*clusterv1alpha1.Cluster{cluster("m1"), cluster("m2", withRoom("3"))},
+			binding:  workload(dynamic, components, toOne, on("m1")),
+			want:     want{targets: "m1:0", condition: success, placed: true, observed: 2, at: ago(0), writes: both, events: succeeded("{m1:0}")},
+		},
+		"ComponentsNoRoom": {
+			reason: "Room for some of them is none.", options: Options{Components: true},
+			clusters: []*clusterv1alpha1.Cluster{cluster("m1", withRoom("2")), cluster("m2", withRoom("2"))},
+			binding:  workload(dynamic, components, toOne),
 			want: want{
-				targets:   "m1:0",
-				condition: "False SchedulerError: this version does not support workloads of several components with spread constraints",
-				writes:    both[1:], err: true, terminal: true,
-				events: failed("this version does not support workloads of several components with spread constraints"),
+				condition: "False SchedulerError: failed to select clusters: no enough resource when selecting 1 clusters",
+				writes:    both[1:], err: true, events: failed("failed to select clusters: no enough resource when selecting 1 clusters"),
 			},
+		},
+		"ComponentsGateOff": {
+			reason: "Without the gate their room does not count.", clusters: two,
+			binding: workload(dynamic, components, toOne),
+			want:    want{targets: "m1:0", condition: success, placed: true, observed: 2, at: ago(0), writes: both, events: succeeded("{m1:0}")},
 		},
 		"TermLeft": {
 			reason: "A placement that has no terms any more is in none.", clusters: two,
