@@ -299,6 +299,7 @@ type world struct {
 	control client.Client
 	writes  []string // to the control plane
 	refuse  func(statusPatch map[string]any) error
+	cached  *workv1alpha1.Work
 	events  *fakeRecorder
 	metrics *prometheus.Registry
 }

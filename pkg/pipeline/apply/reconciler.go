@@ -66,6 +66,7 @@ type Reconciler struct {
 	waits   *waits
 	repairs *repairs
 	written *written
+	notes   *Notes
 }
 
 var _ reconcile.ObjectReconciler[*workv1alpha1.Work] = (*Reconciler)(nil)
@@ -95,6 +96,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, w *workv1alpha1.Work) (recon
 	}
 	before := w.DeepCopy()
 	result, err := r.dispatch(ctx, c, w) // changes w.Status in memory only
+	if err == nil && result.IsZero() && isGoodNews(before, w) && !sameConditions(before, w) {
+		switch wait, told := r.notes.put(w); {
+		case told:
+			return reconcile.Result{}, nil
+		case wait > 0:
+			return reconcile.Result{RequeueAfter: wait, Priority: new(lowPriority)}, nil
+		}
+	}
+	r.notes.drop(w)
 	if failed := r.patchStatus(ctx, before, w); failed != nil {
 		if terminal := reconcile.TerminalError(nil); errors.Is(err, terminal) { // that has to be told
 			err = errors.Unwrap(err)
@@ -144,9 +154,10 @@ func (r *Reconciler) dispatch(ctx context.Context, c *clusterv1alpha1.Cluster, w
 		w.Status.Conditions = before
 		return result, nil
 	}
-	r.recordDispatching(w, news)
+	known := r.notes.has(w)
+	r.recordDispatching(w, news && !known)
 	r.durations.WithLabelValues(resultOf(o.err())).Observe(time.Since(start).Seconds())
-	if markApplied(w, o.applied, len(w.Spec.Workload.Manifests), o.err()) || o.wrote || err != nil {
+	if markApplied(w, o.applied, len(w.Spec.Workload.Manifests), o.err()) && !known || o.wrote || err != nil {
 		r.recordApplied(w, o.err())
 	}
 	return result, err
@@ -325,7 +336,7 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, w *workv1alpha1.Work) 
 // writes them, and the patch says nothing about the rest of the status: so there
 // is no conflict with who writes that.
 func (r *Reconciler) patchStatus(ctx context.Context, before, w *workv1alpha1.Work) error {
-	if equality.Semantic.DeepEqual(before.Status.Conditions, w.Status.Conditions) {
+	if sameConditions(before, w) {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{
@@ -342,6 +353,10 @@ func (r *Reconciler) patchStatus(ctx context.Context, before, w *workv1alpha1.Wo
 	}
 	r.written.note(w)
 	return nil
+}
+
+func sameConditions(a, b *workv1alpha1.Work) bool {
+	return equality.Semantic.DeepEqual(a.Status.Conditions, b.Status.Conditions)
 }
 
 // patch changes a Work, if change says that it did; on a conflict it does so
@@ -431,6 +446,7 @@ func servedBy(crd *unstructured.Unstructured) (gk schema.GroupKind, ok bool) {
 func (r *Reconciler) released(w client.Object) {
 	r.waits.leave(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(w)})
 	r.written.forget(w)
+	r.notes.drop(w)
 	if cluster, err := names.ClusterOfExecutionNamespace(w.GetNamespace()); err == nil {
 		r.unwatch(cluster, w.GetName())
 	}

@@ -59,6 +59,9 @@ type Options struct {
 	// Interpreter keeps what a member itself has put into an object. Nil: the
 	// native one alone.
 	Interpreter Interpreter
+	// Notes are the good news that whoever writes the rest of a Work's status takes
+	// along. Nil: they are written at once.
+	Notes *Notes
 	// Concurrency is how many Works of one member are applied at a time
 	// (--concurrent-work-syncs). At least 1.
 	Concurrency int
@@ -117,6 +120,7 @@ func Setup(mgr manager.Manager, o Options) error {
 		waits:       newWaits(),
 		repairs:     newRepairs(),
 		written:     newWritten(),
+		notes:       o.Notes,
 	}
 	lanes := newLanes(o.Concurrency)
 	workers := o.Concurrency
@@ -186,6 +190,9 @@ func (r *Reconciler) workChanged() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			r.written.seen(e.ObjectNew)
+			if w, ok := e.ObjectNew.(*workv1alpha1.Work); ok && isApplied(w) {
+				r.notes.drop(w)
+			}
 			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 				e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 		},

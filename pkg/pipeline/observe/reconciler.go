@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -51,6 +52,7 @@ type Reconciler struct {
 	interpreter Interpreter
 	record      events.EventRecorder
 
+	news     News // nil: there never is any
 	windows  *windows
 	failures *failures
 }
@@ -90,10 +92,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, w *workv1alpha1.Work) (recon
 		r.windows.close(key)
 		return result, failed
 	}
-	if slices.ContainsFunc(seen, func(s sight) bool { return isUnsettled(s.object) }) && r.windows.hold(key) {
+	var news []metav1.Condition
+	more := slices.ContainsFunc(seen, func(s sight) bool { return isUnsettled(s.object) })
+	if r.news != nil {
+		news = r.news.Pending(w)
+		more = more || !isApplied(w) && len(news) == 0
+	}
+	if more && r.windows.hold(key) { // there will be more to write soon
 		return reconcile.Result{RequeueAfter: pause}, failed
 	}
-	return result, errors.Join(failed, r.write(ctx, w, next))
+	return result, errors.Join(failed, r.write(ctx, w, next, news))
 }
 
 // cluster returns the Cluster of a Work, nil when it is not ours, or not ready:
@@ -229,12 +237,15 @@ func (r *Reconciler) health(ctx context.Context, obj *unstructured.Unstructured)
 	return workv1alpha1.ResourceUnhealthy, nil
 }
 
-// write writes the status of a Work, of which it says nothing that another stage
-// writes. So it needs no lock, and neither waits for the other.
-func (r *Reconciler) write(ctx context.Context, w *workv1alpha1.Work, next []workv1alpha1.ManifestStatus) error {
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": w.UID}, "status": map[string]any{"manifestStatuses": next},
-	})
+// write writes the status of a Work, and news of another stage. Of the rest that
+// that one writes it says nothing. So it needs no lock, and neither waits for the
+// other.
+func (r *Reconciler) write(ctx context.Context, w *workv1alpha1.Work, next []workv1alpha1.ManifestStatus, news []metav1.Condition) error {
+	status := map[string]any{"manifestStatuses": next}
+	if len(news) > 0 {
+		status["conditions"] = news
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": w.UID}, "status": status})
 	if err != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
@@ -247,6 +258,9 @@ func (r *Reconciler) write(ctx context.Context, w *workv1alpha1.Work, next []wor
 		return fmt.Errorf("write status: %w", err)
 	}
 	r.windows.wrote(client.ObjectKeyFromObject(w), written.ResourceVersion)
+	if len(news) > 0 {
+		r.news.Told(w, news)
+	}
 	r.tellNews(w, next)
 	return nil
 }

@@ -603,3 +603,49 @@ func fakeWithWatch(w *world) client.WithWatch {
 	}
 	return c
 }
+
+// someNews is News that are the same until they are told.
+type someNews struct {
+	conditions []metav1.Condition
+	told       bool
+}
+
+func (n *someNews) Pending(*workv1alpha1.Work) []metav1.Condition { return n.conditions }
+
+func (n *someNews) Told(_ *workv1alpha1.Work, conditions []metav1.Condition) {
+	n.told = len(conditions) > 0
+	n.conditions = nil
+}
+
+func TestNewsAreTakenAlong(t *testing.T) {
+	news := &someNews{}
+	w := newWorld(t, aCluster(), aWork(t, []*unstructured.Unstructured{config("a")}, func(w *workv1alpha1.Work) { w.Status.Conditions = nil }))
+	w.member.put(ours(config("a"), ""))
+	w.news = news
+	if result, err := w.reconcile(t); err != nil || result.RequeueAfter != pause || len(w.patches) != 0 {
+		t.Fatalf("who applies it will have news in a moment: %v, %v, %q", result, err, w.patches)
+	}
+	news.conditions = []metav1.Condition{{Type: workv1alpha1.ConditionApplied, Status: metav1.ConditionTrue}}
+	w.now = w.now.Add(pause)
+	if _, err := w.reconcile(t); err != nil {
+		t.Fatal(err)
+	}
+	if work := w.work(t); !news.told || len(w.patches) != 1 || !isApplied(work) || len(work.Status.ManifestStatuses) != 1 {
+		t.Errorf("both are written by one patch: told %v, %q", news.told, w.patches)
+	}
+}
+
+func TestNewsAreNotWaitedForTwice(t *testing.T) {
+	w := newWorld(t, aCluster(), aWork(t, []*unstructured.Unstructured{config("a")}, func(w *workv1alpha1.Work) { w.Status.Conditions = nil }))
+	w.member.put(ours(config("a"), ""))
+	w.news = &someNews{}
+	for range 2 {
+		if _, err := w.reconcile(t); err != nil {
+			t.Fatal(err)
+		}
+		w.now = w.now.Add(pause)
+	}
+	if len(w.patches) != 1 || strings.Contains(w.patches[0], "conditions") {
+		t.Errorf("what was seen is told without news, too: %q", w.patches)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"errors"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -61,12 +62,21 @@ type Options struct {
 	Cluster string
 	// Interpreter says what statuses mean. Nil: the native one alone.
 	Interpreter Interpreter
+	// News is what else is to be written with the status of a Work. Nil: nothing.
+	News News
 	// Concurrency is how many Works are worked on at a time for one member
 	// (--concurrent-work-syncs). At least 1.
 	Concurrency int
 	// RateLimiter says when a Work that failed is tried again. Nil:
 	// controller-runtime's.
 	RateLimiter workqueue.TypedRateLimiter[reconcile.Request]
+}
+
+// News are conditions of Works that somebody else has for the next status that is
+// written: Pending returns them, and is Told when they are.
+type News interface {
+	Pending(w *workv1alpha1.Work) []metav1.Condition
+	Told(w *workv1alpha1.Work, conditions []metav1.Condition)
 }
 
 func (o Options) complete() (Options, error) {
@@ -94,6 +104,7 @@ func Setup(mgr manager.Manager, o Options) error {
 		mine:        o.mine,
 		interpreter: o.Interpreter,
 		record:      mgr.GetEventRecorder(Name),
+		news:        o.News,
 		windows:     newWindows(),
 		failures:    newFailures(),
 	}

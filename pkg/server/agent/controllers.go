@@ -50,6 +50,7 @@ func setupExecution(mgr manager.Manager, p parts) error {
 		Pool:        p.members,
 		Cluster:     p.flags.Cluster.Name,
 		Interpreter: p.interpreter,
+		Notes:       p.notes,
 		Concurrency: p.flags.ConcurrentWorkSyncs,
 		RateLimiter: p.rateLimiter(),
 		Registerer:  p.registerer,
@@ -61,6 +62,7 @@ func setupWorkStatus(mgr manager.Manager, p parts) error {
 		Pool:        p.members,
 		Cluster:     p.flags.Cluster.Name,
 		Interpreter: p.interpreter,
+		News:        p.notes,
 		Concurrency: p.flags.ConcurrentWorkSyncs,
 		RateLimiter: p.rateLimiter(),
 	})

@@ -31,6 +31,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/member"
 	"github.com/karmadactl/karmadactl/pkg/metrics"
 	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/pipeline/apply"
 	"github.com/karmadactl/karmadactl/pkg/registration"
 	"github.com/karmadactl/karmadactl/pkg/server/flags"
 	"github.com/karmadactl/karmadactl/pkg/server/role"
@@ -135,6 +136,8 @@ type parts struct {
 	members *member.Pool
 	// interpreter says what objects of the cluster mean.
 	interpreter *interpreter.Interpreter
+	// notes go from who applies Works to who writes their statuses.
+	notes *apply.Notes
 }
 
 // rateLimiter returns the limiter of one controller's queue.
@@ -174,6 +177,7 @@ func (c Completed) Run(ctx context.Context) error {
 	}
 	limits := member.Limits{QPS: c.flags.ClusterAPI.QPS, Burst: c.flags.ClusterAPI.Burst}
 	c.interpreter = interpreter.New(interpreter.Options{})
+	c.notes = apply.NewNotes()
 	c.members = member.NewPool(ctx, member.Pull(cluster.Name, c.memberConfig, limits))
 	log.Info("Starting controllers", "controllers", c.plan.Started())
 	c.plan.ReportIdle(log)

@@ -49,14 +49,20 @@ type setting struct {
 	// makes; interpreter knows what their kinds mean.
 	templates   *template.Store
 	interpreter *interpreter.Interpreter
-	apis        exempt.APIs
-	namespaces  exempt.Namespaces
+	// notes go from who applies Works to who writes their statuses.
+	notes      *apply.Notes
+	apis       exempt.APIs
+	namespaces exempt.Namespaces
 }
 
 // newSetting makes what controllers share. Members are reached for as long as
 // the manager runs.
 func newSetting(mgr manager.Manager, c Completed) (*setting, error) {
-	s := &setting{Completed: c, interpreter: interpreter.New(interpreter.Options{ForQuotas: c.gate.Enabled(features.ResourceQuotaEstimate)})}
+	s := &setting{
+		Completed:   c,
+		interpreter: interpreter.New(interpreter.Options{ForQuotas: c.gate.Enabled(features.ResourceQuotaEstimate)}),
+		notes:       apply.NewNotes(),
+	}
 	var invalid field.ErrorList
 	if s.apis, s.namespaces, invalid = c.flags.Skipped.Parse(); len(invalid) > 0 {
 		return nil, invalid.ToAggregate()
@@ -154,6 +160,7 @@ func setupExecution(mgr manager.Manager, s *setting) error {
 	return apply.Setup(mgr, apply.Options{
 		Pool:        s.members,
 		Interpreter: s.interpreter,
+		Notes:       s.notes,
 		Concurrency: s.flags.Concurrency.Work,
 		RateLimiter: s.rateLimiter(),
 		Registerer:  s.registerer,
@@ -164,6 +171,7 @@ func setupWorkStatus(mgr manager.Manager, s *setting) error {
 	return observe.Setup(mgr, observe.Options{
 		Pool:        s.members,
 		Interpreter: s.interpreter,
+		News:        s.notes,
 		Concurrency: s.flags.Concurrency.Work,
 		RateLimiter: s.rateLimiter(),
 	})
