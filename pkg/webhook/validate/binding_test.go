@@ -10,7 +10,7 @@ import (
 )
 
 // gate has one feature set.
-func gate(t *testing.T, feature featuregate.Feature, enabled bool) featuregate.FeatureGate {
+func gate(t testing.TB, feature featuregate.Feature, enabled bool) featuregate.FeatureGate {
 	t.Helper()
 	g, err := features.New()
 	if err != nil {

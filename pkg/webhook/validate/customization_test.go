@@ -18,7 +18,7 @@ import (
 )
 
 // existing is a control plane that has these customizations.
-func existing(t *testing.T, texts ...string) client.WithWatch {
+func existing(t testing.TB, texts ...string) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := configv1alpha1.AddToScheme(scheme); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/features"
 )
 
-func options(t *testing.T) Options {
+func options(t testing.TB) Options {
 	t.Helper()
 	return Options{Reader: existing(t), Features: gate(t, features.MultiplePodTemplatesScheduling, true)}
 }

@@ -40,7 +40,7 @@ func check[T any](t *testing.T, r rules[T], head string, cases map[string]ruleCa
 }
 
 // object reads an object strictly, so that a typing error of a test is one.
-func object[T any](t *testing.T, text string) *T {
+func object[T any](t testing.TB, text string) *T {
 	t.Helper()
 	o := new(T)
 	if err := yaml.UnmarshalStrict([]byte(text), o); err != nil {
