@@ -111,5 +111,12 @@ func targets() map[string]*Target {
 		overrideCreate:                                     {Limit: 10},
 		overrideEdit:                                       {Limit: 10},
 		"from a Deployment to its binding, 10000 policies": {Limit: 10},
+
+		"admit propagationpolicy.karmada.io, at the webhook: p99":                 {Limit: 5},
+		"validating propagationpolicy.karmada.io, at the webhook: p99":            {Limit: 5},
+		"validating overridepolicy.karmada.io, at the webhook: p99":               {Limit: 5},
+		"admit work.karmada.io, at the webhook: p99":                              {Limit: 5},
+		"admit propagationpolicy.karmada.io, by the API server: % above 5ms":      {Limit: 1},
+		"validating propagationpolicy.karmada.io, by the API server: % above 5ms": {Limit: 1},
 	}
 }

@@ -29,6 +29,7 @@ func scenarios() []Scenario {
 		{Name: "render", Short: "Works of bindings that were scheduled while nobody rendered", Run: render},
 		{Name: "override", Short: "one OverridePolicy, created and edited, over 500 objects on three members", Run: override},
 		{Name: "policies", Short: "a new Deployment beside 1,000, 5,000 and 10,000 policies", Run: policies},
+		{Name: "admission", Short: "what it costs to ask the webhook, at 200 requests a second", Run: admission},
 	}
 }
 
