@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -18,6 +19,7 @@ import (
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/affinity"
 	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/estimate"
 	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/pending"
 	"github.com/karmadactl/karmadactl/pkg/util/brief"
@@ -36,9 +38,12 @@ type Reconciler struct {
 	algorithm algorithm
 	panel     *panel
 	pending   *pending.Ledger
+	groups    *affinity.Index
 	metrics   *instruments
 	now       func() time.Time
 	line      *lineHolder
+	// released has bindings scheduled that others of their groups made room for.
+	released func(context.Context, []types.NamespacedName)
 
 	deciding sync.Mutex
 }
@@ -55,6 +60,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	defer line.decided(request) // also when there is nothing to decide
 	b := binding.New(request.Namespace)
 	if err := r.client.Get(ctx, request.NamespacedName, b); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.released(ctx, r.groups.Forget(request.NamespacedName, ""))
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !b.GetDeletionTimestamp().IsZero() || !isOurs(b, r.scheduler) {
@@ -117,6 +125,9 @@ func (r *Reconciler) decide(ctx context.Context, b binding.Object) (decision, er
 		return d, nil
 	}
 	s, fresh := Snapshot{Clusters: d.clusters.all}, d.why == causeFresh
+	if r.groups != nil {
+		s.Others = r.groups.View(b)
+	}
 	if len(r.panel.all) > 0 {
 		request, clusters := r.algorithm.asks(b, s, fresh)
 		s.Answers, s.Silent = r.panel.ask(ctx, request, clusters)
@@ -130,6 +141,9 @@ func (r *Reconciler) decide(ctx context.Context, b binding.Object) (decision, er
 		}
 		return d.targets, d.isAnswer()
 	})
+	if d.isAnswer() {
+		r.groups.Decide(b, d.targets)
+	}
 	return d, nil
 }
 
@@ -165,10 +179,10 @@ func (r *Reconciler) carryOut(ctx context.Context, b binding.Object, d decision)
 		case refused == nil:
 			o.moved, b = placed != b, placed
 		case isRefusal(refused):
-			r.pending.Withdraw(b)
+			r.withdraw(ctx, b)
 			o.err = refused
 		case errors.Is(refused, errMoved):
-			r.pending.Withdraw(b)
+			r.withdraw(ctx, b)
 			return refused
 		default:
 			return refused
@@ -182,6 +196,12 @@ func (r *Reconciler) carryOut(ctx context.Context, b binding.Object, d decision)
 		r.tell(b, d.found, o.err)
 	}
 	return o.err
+}
+
+// withdraw takes back what was decided of b.
+func (r *Reconciler) withdraw(ctx context.Context, b binding.Object) {
+	r.pending.Withdraw(b)
+	r.released(ctx, r.groups.Withdraw(b))
 }
 
 // isRefusal reports whether the API server will not have what was written, rather

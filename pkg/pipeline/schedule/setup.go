@@ -21,12 +21,14 @@
 package schedule
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -38,6 +40,7 @@ import (
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/affinity"
 	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/filter"
 	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/pending"
 )
@@ -67,6 +70,8 @@ type Options struct {
 	// Pending counts what was placed in clusters and does not show in their
 	// numbers yet, so that no two bindings take the same room.
 	Pending bool
+	// Groups keeps workloads together, or apart, that are in the same group.
+	Groups bool
 	// Estimators are asked beside the general estimator. One that fails, or takes
 	// longer than EstimatorTimeout (0: 3 s), does not count.
 	Estimators       []Estimator
@@ -114,8 +119,9 @@ func Setup(mgr manager.Manager, o Options) error {
 	}
 	w := &watcher{
 		reader: mgr.GetClient(), scheduler: o.SchedulerName, byPriority: o.ByPriority, log: mgr.GetLogger().WithName(Name),
-		came: instruments.came, pending: r.pending, line: r.line,
+		came: instruments.came, pending: r.pending, groups: r.groups, line: r.line,
 	}
+	r.released = func(ctx context.Context, bindings []types.NamespacedName) { w.released(ctx, r.line.Load(), bindings) }
 	err = builder.ControllerManagedBy(mgr).
 		Named(Name).
 		Watches(&workv1alpha2.ResourceBinding{}, w.bindings()).
@@ -150,10 +156,14 @@ func (o Options) reconciler(c client.Client, live client.Reader, record events.E
 		metrics:   i,
 		now:       time.Now,
 		line:      &lineHolder{},
+		released:  func(context.Context, []types.NamespacedName) {},
 	}
 	r.algorithm.eachPlugin = i.plugin
 	if o.Pending {
 		r.pending = pending.New(time.Now)
+	}
+	if o.Groups {
+		r.groups = affinity.New()
 	}
 	return r
 }

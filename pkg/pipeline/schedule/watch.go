@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,6 +19,7 @@ import (
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/binding"
+	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/affinity"
 	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/filter"
 	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/pending"
 	"github.com/karmadactl/karmadactl/pkg/policy"
@@ -31,6 +33,7 @@ type watcher struct {
 	log        logr.Logger
 	came       func(event string)
 	pending    *pending.Ledger
+	groups     *affinity.Index
 	line       *lineHolder
 }
 
@@ -39,15 +42,17 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // bindings enqueues a binding that has come to be ours, or whose spec has
 // changed. Statuses are our own doing, and that of later stages.
 //
-// What is pending of a binding is noted whoever schedules it: it takes room.
+// What is pending of a binding is noted whoever schedules it: it takes room. So is
+// where it is, as others want to be with it, or apart from it.
 func (w *watcher) bindings() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			b, ok := e.Object.(binding.Object)
 			if !ok {
 				return
 			}
 			w.pending.Observe(nil, b)
+			w.released(ctx, q, w.groups.Observe(b))
 			if isOurs(b, w.scheduler) {
 				w.enqueue(q, b, incomingAdd)
 			}
@@ -59,6 +64,7 @@ func (w *watcher) bindings() handler.EventHandler {
 				return
 			}
 			w.freed(ctx, w.pending.Observe(before, after))
+			w.released(ctx, q, w.groups.Observe(after))
 			switch {
 			case !isOurs(after, w.scheduler):
 			case !isOurs(before, w.scheduler):
@@ -67,9 +73,10 @@ func (w *watcher) bindings() handler.EventHandler {
 				w.enqueue(q, after, incomingUpdate)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ queue) {
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
 			if b, ok := e.Object.(binding.Object); ok {
 				w.freed(ctx, w.pending.Forget(b))
+				w.released(ctx, q, w.groups.Forget(client.ObjectKeyFromObject(b), b.GetUID()))
 				w.line.Load().unpark(requestOf(b))
 			}
 		},
@@ -146,6 +153,16 @@ func (w *watcher) freed(ctx context.Context, clusters []string) {
 		c := &clusterv1alpha1.Cluster{}
 		if err := w.reader.Get(ctx, client.ObjectKey{Name: name}, c); err == nil { // else it has no room
 			w.line.Load().roomIn(nil, c)
+		}
+	}
+}
+
+// released enqueues bindings that others of their groups have made room for.
+func (w *watcher) released(ctx context.Context, q queue, bindings []types.NamespacedName) {
+	for _, key := range bindings {
+		b := binding.New(key.Namespace)
+		if err := w.reader.Get(ctx, key, b); err == nil && isOurs(b, w.scheduler) { // else it waits for nothing
+			w.enqueue(q, b, incomingUpdate)
 		}
 	}
 }

@@ -188,6 +188,7 @@ func Setup(mgr manager.Manager, c Completed) error {
 		Models:        c.gate.Enabled(features.CustomizedClusterResourceModeling),
 		Components:    c.gate.Enabled(features.MultiplePodTemplatesScheduling),
 		Pending:       c.flags.countsPending(),
+		Groups:        c.gate.Enabled(features.WorkloadAffinity),
 		Registerer:    c.registerer,
 	}
 	if !o.ByPriority {
