@@ -29,6 +29,8 @@ type Cluster struct {
 	By string
 	// Assigned is how many it has now.
 	Assigned int64
+	// Held says that the binding is in it now.
+	Held bool
 }
 
 // Available is how many replicas it could hold, those it has included.
@@ -110,7 +112,8 @@ func New(r Request) ([]Cluster, error) {
 	all := make([]Cluster, len(r.Clusters))
 	for i, c := range r.Clusters {
 		one := &all[i]
-		one.Cluster, one.Tier, one.Assigned = c, tierOf(c), now[c.Name]
+		one.Cluster, one.Tier = c, tierOf(c)
+		one.Assigned, one.Held = now[c.Name]
 		one.Allocatable, one.By = r.Estimate(c)
 	}
 	for _, s := range r.Scorers {

@@ -13,14 +13,16 @@ import (
 // A combination has as many groups and clusters as are asked for, and would have
 // too few without its last group by compareGroups: large groups are added only
 // where they are needed. If one begins, by weight, with another, that is
-// preferred (spec: behaviour/04 4.9 "By region").
+// preferred (spec: behaviour/04 4.9 "By region"), unless the binding would leave a
+// group for it: it makes a group wanted more to be in it, which must not be why
+// others are given up.
 func choose(groups []group, limits bounds, leastClusters int64) []group {
 	s := search{sorted: slices.Clone(groups), limits: limits, leastClusters: leastClusters}
 	slices.SortFunc(s.sorted, compareGroups)
 	best := s.best()
 	slices.SortStableFunc(best, func(a, b group) int { return cmp.Compare(b.weight, a.weight) })
 	for n := 1; n < len(best); n++ {
-		if s.isCombination(best[:n]) {
+		if s.isCombination(best[:n]) && !slices.ContainsFunc(best[n:], func(g group) bool { return g.held }) {
 			return best[:n]
 		}
 	}

@@ -71,6 +71,9 @@ func chosenOf(all [][]group) []group {
 	}
 	best = byWeight(best)
 	for n := 1; n < len(best); n++ {
+		if slices.ContainsFunc(best[n:], func(g group) bool { return g.held }) {
+			continue
+		}
 		if slices.ContainsFunc(all, func(one []group) bool { return text(byWeight(one)) == text(best[:n]) }) {
 			return best[:n]
 		}
@@ -85,6 +88,7 @@ func TestChooseIsTheBest(t *testing.T) {
 		for i := range rapid.IntRange(0, 9).Draw(t, "groups") {
 			groups = append(groups, group{
 				name: string(rune('A' + i)), value: rapid.Int64Range(1, 5).Draw(t, "value"), weight: rapid.Int64Range(0, 4).Draw(t, "weight"),
+				held: rapid.Bool().Draw(t, "held"),
 			})
 		}
 		limits := bounds{rapid.IntRange(0, max(len(groups), 1)).Draw(t, "least"), rapid.IntRange(0, 6).Draw(t, "most")}
@@ -148,6 +152,11 @@ func TestChoose(t *testing.T) {
 		"Prefix": {
 			// Of BAC the part B is enough by itself.
 			groups: []group{g("A", 1, 10), g("B", 2, 20), g("C", 1, 5)}, regions: bounds{1, 3}, least: 2, feasible: "AC BA BC B", want: "B",
+		},
+		"PrefixWithoutOneHeld": {
+			// The binding is in A, and would have to leave it for no reason.
+			groups: []group{{name: "A", value: 1, weight: 10, held: true}, g("B", 2, 20), g("C", 1, 5)}, regions: bounds{1, 3}, least: 2,
+			feasible: "AC BA BC B", want: "BA",
 		},
 		"All": {groups: []group{g("A", 1, 1), g("B", 1, 2)}, regions: bounds{2, 2}, least: 1, feasible: "BA", want: "BA"},
 	}

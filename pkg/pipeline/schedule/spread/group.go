@@ -16,6 +16,8 @@ type group struct {
 	clusters []candidate.Cluster
 	// value is how many clusters it has, weight how much it is wanted.
 	value, weight int64
+	// held says that the binding is in a cluster of it.
+	held bool
 }
 
 // selectByGroup chooses groups, takes the first cluster of each, even when that
@@ -57,6 +59,7 @@ func (r request) group(all []candidate.Cluster) []group {
 		}
 		groups[n].clusters = append(groups[n].clusters, all[i])
 		groups[n].value++
+		groups[n].held = groups[n].held || all[i].Held
 	}
 	for i := range groups {
 		groups[i].weight = r.weigh(groups[i].clusters)
