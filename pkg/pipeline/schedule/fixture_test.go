@@ -27,6 +27,7 @@ import (
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/pending"
 )
 
 // epoch is when tests begin.
@@ -278,6 +279,9 @@ func (w *world) reconciler(cached client.Client, options Options) *Reconciler {
 	}
 	r := options.reconciler(cached, live{w.client, w}, w, instruments)
 	r.now = func() time.Time { return epoch }
+	if options.Pending {
+		r.pending = pending.New(r.now)
+	}
 	return r
 }
 
