@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"encoding/json"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -105,7 +106,7 @@ func replicasChanged(spec *workv1alpha2.ResourceBindingSpec, sets bool) bool {
 	case spec.Placement.ReplicaScheduling == nil:
 		return false
 	case len(spec.Components) > 0:
-		return sets && len(spec.Clusters) == 0
+		return sets && (len(spec.Clusters) == 0 || componentsChanged(spec))
 	case division.Of(spec.Placement) == division.Duplicated:
 		for _, t := range spec.Clusters {
 			if t.Replicas != spec.Replicas {
@@ -119,6 +120,17 @@ func replicasChanged(spec *workv1alpha2.ResourceBindingSpec, sets bool) bool {
 		sum += int64(t.Replicas)
 	}
 	return sum != int64(spec.Replicas)
+}
+
+// componentsChanged reports whether a target tells of other components than there
+// are. The workload stays where it is for that; what is said of it becomes right.
+func componentsChanged(spec *workv1alpha2.ResourceBindingSpec) bool {
+	same := func(a workv1alpha2.TargetComponent, b workv1alpha2.Component) bool {
+		return a.Name == b.Name && a.Replicas == b.Replicas
+	}
+	return slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool {
+		return len(t.Components) > 0 && !slices.EqualFunc(t.Components, spec.Components, same)
+	})
 }
 
 // rescheduleAsked reports whether somebody asked for a fresh start since the

@@ -136,6 +136,21 @@ func TestWhySchedule(t *testing.T) {
 			reason: "Components have no sum; with their gate they need somewhere to be.", sets: true, want: causeScale,
 			binding: workload(divided, replicas(0), scheduled, func(b binding.Object) { b.BindingSpec().Components = []workv1alpha2.Component{{Name: "a"}} }),
 		},
+		"ComponentsTold": {
+			reason: "What a target tells is right.", sets: true,
+			binding: workload(dynamic, components, toOne, placedWhole(1, 2), scheduled),
+		},
+		"ComponentsScaled": {
+			reason: "What a target tells must be right.", sets: true, want: causeScale,
+			binding: workload(dynamic, components, toOne, placedWhole(1, 1), scheduled),
+		},
+		"ComponentsUntold": {
+			reason: "A target need not tell.", sets: true,
+			binding: workload(dynamic, components, toOne, on("m1"), scheduled),
+		},
+		"ComponentsScaledOff": {
+			reason: "Without the gate nobody looks.", binding: workload(dynamic, components, toOne, placedWhole(1, 1), scheduled),
+		},
 		"Asked":      {reason: "Somebody asked for a fresh start.", binding: after(asked(ago(0))), want: causeFresh},
 		"AskedOnce":  {reason: "That was before the last time.", binding: after(asked(ago(time.Hour)))},
 		"AskedThen":  {reason: "In the same second, and looked at.", binding: after(asked(ago(time.Minute)))},

@@ -3,12 +3,9 @@ package schedule
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -233,47 +230,5 @@ func TestGroupsGone(t *testing.T) {
 	}
 	if got := targetsOf(w.get(b)); got != "m1:3" {
 		t.Errorf("got %q, want m1:3: what is gone keeps nobody away", got)
-	}
-}
-
-// TestComponentsUnderReservation places workloads of components one right after the
-// other: six of 150m fit into one CPU, the seventh is told so
-// (spec: behaviour/04 4.17).
-func TestComponentsUnderReservation(t *testing.T) {
-	small := func(b binding.Object) {
-		part := func(name, cpu string) workv1alpha2.Component {
-			return workv1alpha2.Component{Name: name, Replicas: 1, ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: quantity(cpu)}}}
-		}
-		b.BindingSpec().Replicas, b.BindingSpec().Components = 0, []workv1alpha2.Component{part("jobmanager", "50m"), part("taskmanager", "100m")}
-	}
-	m1 := cluster("m1", withRoom("100"))
-	m1.Status.ResourceSummary.Allocatable["cpu"] = quantity("1")
-	var (
-		objects = []client.Object{m1}
-		all     []*workv1alpha2.ResourceBinding
-	)
-	for i := range 7 {
-		b := member(fmt.Sprintf("flink-%d", i), "", "", dynamic, small)
-		b.Spec.WorkloadAffinityGroups = nil
-		all, objects = append(all, b), append(objects, b)
-	}
-	w := newWorld(t, objects...)
-	r := w.reconciler(nil, Options{Components: true, Pending: true})
-	var got []string
-	for _, b := range all {
-		_, err := r.Reconcile(t.Context(), requestFor(b))
-		now := w.get(b)
-		if err != nil {
-			got = append(got, conditionOf(now))
-			continue
-		}
-		for _, target := range now.BindingSpec().Clusters {
-			got = append(got, fmt.Sprint(target))
-		}
-	}
-	want := append(strings.Split(strings.Repeat("{m1 0 [{jobmanager 1} {taskmanager 1}]}|", 6), "|")[:6],
-		"False SchedulerError: failed to select clusters: no enough resource when selecting 1 clusters")
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("What was placed a moment ago does not show in the cluster's numbers yet (-want +got):\n%s", diff)
 	}
 }

@@ -5,9 +5,9 @@
 // time; several are written at once, never two of one binding. So it does not
 // matter for a result how many write. queue.go is that queue; decide.go says
 // whether a binding is to be scheduled at all; pending has the room that others
-// have been given and that does not show yet; estimators.go asks who knows more of
-// the room of clusters; algorithm.go finds clusters in four steps, each a package
-// of its own:
+// have been given and that does not show yet; affinity knows where the others are
+// of its groups; estimators.go asks who knows more of the room of clusters;
+// algorithm.go finds clusters in four steps, each a package of its own:
 //
 //	filter     which clusters may be used
 //	candidate  what is known of them, and in which order they are wanted;
