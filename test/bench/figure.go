@@ -77,6 +77,8 @@ const (
 	steadyCPU      = "steady CPU"
 	steadyWrites   = "steady writes"
 	renderEach     = "each Work"
+	scheduleEach   = "each binding, 3 members"
+	scheduleWide   = "each binding, 100 clusters"
 	overrideCreate = "OverridePolicy created"
 	overrideEdit   = "OverridePolicy edited"
 )
@@ -107,7 +109,10 @@ func targets() map[string]*Target {
 		"2000 Deployments: writes per object":              {Limit: 21, Goal: 17},
 		steadyCPU:                                          {Limit: 0.1},
 		steadyWrites:                                       {Limit: 0},
-		renderEach:                                         {Limit: 2, Goal: 1}, // 500 and 1,000 Works a second
+		renderEach:                                         {Limit: 2, Goal: 1},                     // 500 and 1,000 Works a second
+		scheduleEach:                                       {Limit: 1000. / 220, Goal: 1000. / 680}, // 220 and 680 bindings a second
+		"a single binding on 3 members: p99":               {Limit: 50},
+		"a single binding on 100 clusters: p99":            {Limit: 50},
 		overrideCreate:                                     {Limit: 10},
 		overrideEdit:                                       {Limit: 10},
 		"from a Deployment to its binding, 10000 policies": {Limit: 10},

@@ -58,6 +58,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	fs.DurationVar(&o.settings.Steady, "steady", 5*time.Minute, "how long a control plane with work is watched when nothing changes")
 	fs.StringVar(&o.sizes, "sizes", "500", "how many Deployments to propagate; several numbers, separated by commas, one after the other")
 	fs.IntVar(&o.settings.Bindings, "bindings", 12000, "how many bindings to render")
+	fs.IntVar(&o.settings.Placements, "placements", 5000, "how many bindings to schedule at once")
 	fs.StringVar(&o.settings.Control, "control", "", "kubeconfig of a control plane to measure instead of a new one, with clusters member1, member2 and member3")
 	fs.StringVar(&o.members, "members", "", "kubeconfigs of those three clusters, separated by commas")
 	fs.StringVar(&o.bin, "bin", "", "directory of karmadactl and karmada; default is $KARMADA_BIN, else _output/bin")
@@ -116,6 +117,9 @@ func (o *options) complete(rest []string) error {
 	}
 	if o.settings.Bindings < 1 {
 		errs = append(errs, fmt.Errorf("-bindings=%d: want at least 1", o.settings.Bindings))
+	}
+	if o.settings.Placements < 1 {
+		errs = append(errs, fmt.Errorf("-placements=%d: want at least 1", o.settings.Placements))
 	}
 	if o.output != "table" && o.output != "json" {
 		errs = append(errs, fmt.Errorf("-o %s: want table or json", o.output))

@@ -74,6 +74,10 @@ func bindingResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "work.karmada.io", Version: "v1alpha2", Resource: "resourcebindings"}
 }
 
+func clusterResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "cluster.karmada.io", Version: "v1alpha1", Resource: "clusters"}
+}
+
 func workResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "work.karmada.io", Version: "v1alpha1", Resource: "works"}
 }

@@ -27,6 +27,7 @@ func scenarios() []Scenario {
 		{Name: "propagate", Short: "from Deployments and a policy to ready replicas on three members with status back", Run: propagate},
 		{Name: "steady", Short: "what is written and used when nothing changes", Run: steady},
 		{Name: "render", Short: "Works of bindings that were scheduled while nobody rendered", Run: render},
+		{Name: "schedule", Short: "bindings that divide their replicas by the room of 3 and of 100 clusters, while nobody renders", Run: schedule},
 		{Name: "override", Short: "one OverridePolicy, created and edited, over 500 objects on three members", Run: override},
 		{Name: "policies", Short: "a new Deployment beside 1,000, 5,000 and 10,000 policies", Run: policies},
 		{Name: "admission", Short: "what it costs to ask the webhook, at 200 requests a second", Run: admission},
@@ -72,6 +73,8 @@ type Settings struct {
 	Sizes []int `json:"sizes"`
 	// Bindings is how many are rendered.
 	Bindings int `json:"bindings"`
+	// Placements is how many bindings are scheduled at once.
+	Placements int `json:"placements"`
 	// Control is the kubeconfig of a control plane that is there already, Members those of its members.
 	Control string   `json:"-"`
 	Members []string `json:"-"`
