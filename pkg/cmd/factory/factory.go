@@ -6,6 +6,7 @@ package factory
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,10 +19,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/disk"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/homedir"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
@@ -139,6 +137,11 @@ func (c *connection) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 }
 
 func (c *connection) ToRESTConfig() (*rest.Config, error) {
+	return c.restConfig((*connection).watchFailures)
+}
+
+// restConfig returns the way to the server, on which watch sees what fails.
+func (c *connection) restConfig(watch func(*connection, server) func(http.RoundTripper) http.RoundTripper) (*rest.Config, error) {
 	cfg, err := c.ToRawKubeConfigLoader().ClientConfig()
 	if err != nil {
 		return nil, err
@@ -150,7 +153,7 @@ func (c *connection) ToRESTConfig() (*rest.Config, error) {
 		cfg.Timeout = c.timeout
 	}
 	server := describe(cfg)
-	cfg.Wrap(c.watchFailures(server))
+	cfg.Wrap(watch(c, server))
 	c.mu.Lock()
 	c.server = server.url
 	c.mu.Unlock()
@@ -171,21 +174,7 @@ func (c *connection) newDiscoveryClient() (discovery.CachedDiscoveryInterface, e
 	if err != nil {
 		return nil, err
 	}
-	cfg.Wrap(failFast)
-
-	dir := cacheDir()
-	if dir == "" {
-		client, err := discovery.NewDiscoveryClientForConfig(cfg)
-		if err != nil {
-			return nil, fmt.Errorf("make discovery client: %w", err)
-		}
-		return memory.NewMemCacheClient(client), nil
-	}
-	client, err := disk.NewCachedDiscoveryClientForConfig(cfg, filepath.Join(dir, "discovery", cacheName(cfg.Host)), filepath.Join(dir, "http"), discoveryTTL)
-	if err != nil {
-		return nil, fmt.Errorf("make discovery client: %w", err)
-	}
-	return client, nil
+	return newDiscoveryClient(cfg)
 }
 
 // cacheDir is kubectl's, so that the two share what they learn. Empty means
@@ -211,8 +200,5 @@ func (c *connection) ToRESTMapper() (meta.RESTMapper, error) {
 	if err != nil {
 		return nil, err
 	}
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(client)
-	return restmapper.NewShortcutExpander(mapper, client, func(warning string) {
-		c.warnings.HandleWarningHeader(299, "-", warning)
-	}), nil
+	return newMapper(client, c.warnings), nil
 }

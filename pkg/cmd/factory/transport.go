@@ -127,6 +127,22 @@ func (c *connection) watchFailures(s server) func(http.RoundTripper) http.RoundT
 	}
 }
 
+// watchLosses remembers the requests that went nowhere, and no answer: what is
+// answered on the way to a member may be the member's.
+func (c *connection) watchLosses(s server) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return wrapped{next: next, roundTripper: func(req *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(req)
+			var last failure
+			if err != nil && req.Context().Err() == nil {
+				last = failure{raw: asClient(err), url: s.url, explained: c.explain(s, err)}
+			}
+			c.remember(last)
+			return resp, err
+		}}
+	}
+}
+
 // asClient is how an http.Client passes err on. It has words of its own for a
 // server that answers a TLS handshake in plain text.
 func asClient(err error) error {
