@@ -24,9 +24,11 @@ const positive = "must be greater than 0"
 // behaviour/08 8.3).
 func autoscalers() rules[autoscalingv1alpha1.FederatedHPA] {
 	type autoscaler = autoscalingv1alpha1.FederatedHPA
-	return plain(func(a *autoscaler) any { return a.Spec }, func(a *autoscaler) field.ErrorList {
+	r := plain(func(a *autoscaler) any { return a.Spec }, func(a *autoscaler) field.ErrorList {
 		return autoscalerSpec(&a.Spec, field.NewPath("spec"))
 	})
+	r.quantities = []string{"value", "averageValue", "tolerance"}
+	return r
 }
 
 func autoscalerSpec(s *autoscalingv1alpha1.FederatedHPASpec, path *field.Path) field.ErrorList {

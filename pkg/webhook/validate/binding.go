@@ -12,6 +12,7 @@ import (
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/features"
 	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/util/brief"
 )
 
 // bindings are the rules of ResourceBindings but for quotas (spec: behaviour/08
@@ -24,6 +25,7 @@ func bindings(gate featuregate.FeatureGate) rules[workv1alpha2.ResourceBinding] 
 		}
 		return components(b.Spec.Components, field.NewPath("spec", "components"))
 	})
+	r.quantities = []string{"resourceRequest"}
 	r.change = func(was, now *binding) field.ErrorList {
 		text, ok := now.Annotations[names.DependenciesAnnotation]
 		if !ok || was != nil && was.Annotations[names.DependenciesAnnotation] == text {
@@ -54,7 +56,7 @@ func components(cs []workv1alpha2.Component, path *field.Path) field.ErrorList {
 func dependencies(text string, path *field.Path) field.ErrorList {
 	var list []configv1alpha1.DependentObjectReference
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		return field.ErrorList{field.Invalid(path, text, fmt.Sprintf("must be a JSON list of references: %v", err))}
+		return field.ErrorList{field.Invalid(path, brief.Text(text, 200), fmt.Sprintf("must be a JSON list of references: %v", err))}
 	}
 	return nil
 }

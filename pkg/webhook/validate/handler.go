@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/karmadactl/karmadactl/pkg/util/brief"
 )
 
 // rules are what is checked of objects of one kind. A part that is nil holds for
@@ -27,6 +29,8 @@ type rules[T any] struct {
 	change func(was, now *T) field.ErrorList
 	// advice returns what the user should know about an object that is accepted.
 	advice func(ctx context.Context, o *T) []string
+	// quantities are the fields that hold quantities, or lists or maps of them.
+	quantities []string
 }
 
 // plain makes rules of functions that cannot fail and look at nothing else.
@@ -43,6 +47,12 @@ func validating[T any, P interface {
 		if len(req.Object.Raw) == 0 {
 			return admission.Allowed("") // a deletion
 		}
+		if errs := outOfRange(req.Object.Raw, r.quantities); len(errs) > 0 {
+			if spared(req) {
+				return admission.Allowed("")
+			}
+			return verdict(req, errs)
+		}
 		now := P(new(T))
 		if err := json.Unmarshal(req.Object.Raw, now); err != nil {
 			if spared(req) {
@@ -56,7 +66,7 @@ func validating[T any, P interface {
 		var was P
 		if len(req.OldObject.Raw) > 0 {
 			was = P(new(T))
-			if err := json.Unmarshal(req.OldObject.Raw, was); err != nil {
+			if len(outOfRange(req.OldObject.Raw, r.quantities)) > 0 || json.Unmarshal(req.OldObject.Raw, was) != nil {
 				was = nil // what is stored is broken: what takes its place is looked at as if it were new
 			}
 		}
@@ -80,6 +90,13 @@ func validating[T any, P interface {
 	})
 }
 
+// A refusal must fit into a response: an object may be wrong in a hundred thousand
+// places. These are far more than anybody reads.
+const (
+	mostErrors     = 100
+	longestMessage = 32 << 10 // in bytes
+)
+
 // verdict allows what nothing is wrong with. A refusal has all the errors in its
 // message, for people and for scripts that match it, and one by one as causes, for
 // programs.
@@ -87,11 +104,12 @@ func verdict(req admission.Request, errs field.ErrorList) admission.Response {
 	if len(errs) == 0 {
 		return admission.Allowed("")
 	}
-	resp := admission.Denied(errs.ToAggregate().Error())
+	errs = errs[:min(len(errs), mostErrors)]
+	resp := admission.Denied(brief.Text(errs.ToAggregate().Error(), longestMessage))
 	resp.Result.Details = &metav1.StatusDetails{Name: req.Name, Group: req.Kind.Group, Kind: req.Kind.Kind}
 	for _, e := range errs {
 		resp.Result.Details.Causes = append(resp.Result.Details.Causes, metav1.StatusCause{
-			Type: metav1.CauseType(e.Type), Message: e.ErrorBody(), Field: e.Field,
+			Type: metav1.CauseType(e.Type), Message: brief.Text(e.ErrorBody(), longestMessage/mostErrors), Field: e.Field,
 		})
 	}
 	return resp

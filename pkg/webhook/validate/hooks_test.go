@@ -120,8 +120,21 @@ func TestHandlers(t *testing.T) {
 			was: `{spec: {overriders: {fieldOverrider: [{fieldPath: /a, json: [{subPath: /a, operator: remove}]}]}, overrideRules: [{overriders: {}}]}}`,
 			now: `{metadata: {labels: {a: b}}, spec: {overriders: {fieldOverrider: [{fieldPath: /a, json: [{subPath: /a, operator: remove}]}]}, overrideRules: [{overriders: {}}]}}`,
 		},
-		"Webhooks":     {reason: "This kind has no spec, and is looked at all the same.", hook: "config.karmada.io", op: "CREATE", now: `{webhooks: [{name: a, clientConfig: {}, interpreterContextVersions: []}]}`, code: 403, message: []string{"webhooks[0].name: ", "webhooks[0].clientConfig: ", "webhooks[0].interpreterContextVersions: "}},
-		"OldBinding":   {reason: "A binding of an earlier version, whose spec is another, is a binding.", hook: "resourcebinding.karmada.io", op: "CREATE", now: `{apiVersion: work.karmada.io/v1alpha1, spec: {resource: {resourcePerReplicas: {cpu: 1}, replicas: 2}, clusters: [{name: m1, replicas: 2}]}}`},
+		"Webhooks":   {reason: "This kind has no spec, and is looked at all the same.", hook: "config.karmada.io", op: "CREATE", now: `{webhooks: [{name: a, clientConfig: {}, interpreterContextVersions: []}]}`, code: 403, message: []string{"webhooks[0].name: ", "webhooks[0].clientConfig: ", "webhooks[0].interpreterContextVersions: "}},
+		"OldBinding": {reason: "A binding of an earlier version, whose spec is another, is a binding.", hook: "resourcebinding.karmada.io", op: "CREATE", now: `{apiVersion: work.karmada.io/v1alpha1, spec: {resource: {resourcePerReplicas: {cpu: 1}, replicas: 2}, clusters: [{name: m1, replicas: 2}]}}`},
+		"HugeQuota":  {reason: "To read it would take hours.", hook: "federatedresourcequota.karmada.io", op: "CREATE", now: `{metadata: {name: q}, spec: {overall: {cpu: "1e-2000000000"}}}`, code: 403, message: []string{`spec.overall[cpu]: Invalid value: "1e-2000000000"`}},
+		"HugeAutoscaler": {
+			reason: "Wherever there are quantities.", hook: "federatedhpa.karmada.io", op: "CREATE",
+			now:  `{metadata: {name: h}, spec: {scaleTargetRef: {kind: K, name: a}, maxReplicas: 1, metrics: [{type: External, external: {metric: {name: m}, target: {type: Value, value: "1e-2000000000"}}}]}}`,
+			code: 403, message: []string{`spec.metrics[0].external.target.value: Invalid value: "1e-2000000000"`},
+		},
+		"HugeBinding": {
+			reason: "Those of a template are written into its binding.", hook: "resourcebinding.karmada.io", op: "CREATE",
+			now:  `{spec: {replicaRequirements: {resourceRequest: {cpu: "1e-2000000000"}}}}`,
+			code: 403, message: []string{`spec.replicaRequirements.resourceRequest[cpu]: `},
+		},
+		"HugeStays":    {reason: "Metadata of what is there may change.", hook: "federatedresourcequota.karmada.io", op: "UPDATE", was: `{spec: {overall: {cpu: "1e-2000000000"}}}`, now: `{metadata: {labels: {a: b}}, spec: {overall: {cpu: "1e-2000000000"}}}`},
+		"HugeMended":   {reason: "And it can be mended.", hook: "federatedresourcequota.karmada.io", op: "UPDATE", was: `{spec: {overall: {cpu: "1e-2000000000"}}}`, now: `{spec: {overall: {cpu: 1}}}`},
 		"ImmutableMCS": {reason: "What must not change is refused on its own.", hook: "multiclusterservice.karmada.io", op: "UPDATE", was: `{metadata: {name: a}, spec: {types: [CrossCluster]}}`, now: `{metadata: {name: a}, spec: {types: [LoadBalancer]}}`, code: 403, message: []string{"MultiClusterService types are immutable"}},
 	}
 	for name, c := range cases {
@@ -158,6 +171,18 @@ func TestCauses(t *testing.T) {
 	}
 	if resp.Result.Reason != metav1.StatusReasonForbidden {
 		t.Errorf("reason %q: clients know a refusal by it", resp.Result.Reason)
+	}
+}
+
+// A refusal fits into a response, however much is wrong.
+func TestRefusalsAreBounded(t *testing.T) {
+	selectors := strings.Repeat("{apiVersion: v1, kind: K, namespace: "+strings.Repeat("x", 200)+"},", 3000)
+	resp := handler(t, options(t), "overridepolicy.karmada.io").Handle(t.Context(), request(t, "CREATE", "", `{metadata: {namespace: shop}, spec: {resourceSelectors: [`+selectors+`]}}`))
+	if n := len(resp.Result.Message); resp.Allowed || n < 1000 || n > longestMessage {
+		t.Errorf("allowed %v with a message of %d bytes", resp.Allowed, n)
+	}
+	if n := len(resp.Result.Details.Causes); n != mostErrors {
+		t.Errorf("got %d causes, want %d", n, mostErrors)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
+
+	"github.com/karmadactl/karmadactl/pkg/util/brief"
 )
 
 // What a script may be at most. The compiler looks for each name and literal among
@@ -65,7 +67,7 @@ func syntaxError(script string, e *parse.Error) error {
 	if e.Pos.Line == parse.EOF {
 		return fmt.Errorf("line %d: %s: the script ends too early", strings.Count(strings.TrimRight(script, "\n"), "\n")+1, e.Message)
 	}
-	return fmt.Errorf("line %d, near %q: %s", e.Pos.Line, e.Token, e.Message)
+	return fmt.Errorf("line %d, near %q: %s", e.Pos.Line, brief.Text(e.Token, 40), e.Message)
 }
 
 // A survey is what is counted in a syntax tree before it is compiled.

@@ -16,7 +16,7 @@ import (
 
 func quotas() rules[policyv1alpha1.FederatedResourceQuota] {
 	type quota = policyv1alpha1.FederatedResourceQuota
-	return plain(func(q *quota) any { return q.Spec }, func(q *quota) field.ErrorList {
+	r := plain(func(q *quota) any { return q.Spec }, func(q *quota) field.ErrorList {
 		var errs field.ErrorList
 		// The name becomes the value of a label.
 		if len(q.Name) > validation.LabelValueMaxLength {
@@ -24,6 +24,8 @@ func quotas() rules[policyv1alpha1.FederatedResourceQuota] {
 		}
 		return append(errs, quotaSpec(&q.Spec, field.NewPath("spec"))...)
 	})
+	r.quantities = []string{"overall", "hard", "overallUsed", "used"}
+	return r
 }
 
 // quotaSpec checks limits, and that the shares of clusters are parts of them
