@@ -166,10 +166,6 @@ func TestRun(t *testing.T) {
 		r.Add(nil, pods)
 		return map[string]*estimate.Reserved{cluster: r}
 	}
-	typo := func(b binding.Object) {
-		last := &b.BindingSpec().Placement.ClusterAffinities[len(b.BindingSpec().Placement.ClusterAffinities)-1]
-		last.LabelSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
-	}
 	cases := map[string]struct {
 		reason   string
 		binding  *workv1alpha2.ResourceBinding
@@ -395,4 +391,8 @@ func BenchmarkRun(b *testing.B) {
 			})
 		}
 	}
+}
+
+func badSelector() *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
 }

@@ -46,17 +46,17 @@ func TestGeneral(t *testing.T) {
 		held    []string // reserved: "replicas resource=amount ..."
 		want    int32
 	}{
-		"CPU":            {reason: "(8-2-1)/0.5 is less than the places for pods.", summary: summary, need: need("cpu", "500m"), want: 10},
-		"Unknown":        {reason: "What the cluster does not offer it has no room for.", summary: summary, need: need("gpu", "1"), want: 0},
-		"NoRequirements": {reason: "A replica takes a place for a pod.", summary: summary, want: 85},
-		"NoRequest":      {reason: "The same for requirements that ask for nothing.", summary: summary, need: need("cpu", "0"), want: 85},
-		"Least":          {reason: "The scarcest resource decides.", summary: summary, need: need("cpu", "100m", "memory", "3Gi"), want: 3},
+		"14.11 cpu 500m":         {reason: "(8-2-1)/0.5 is less than the places for pods.", summary: summary, need: need("cpu", "500m"), want: 10},
+		"14.11 unknown resource": {reason: "What the cluster does not offer it has no room for.", summary: summary, need: need("gpu", "1"), want: 0},
+		"14.11 no requirements":  {reason: "A replica takes a place for a pod.", summary: summary, want: 85},
+		"NoRequest":              {reason: "The same for requirements that ask for nothing.", summary: summary, need: need("cpu", "0"), want: 85},
+		"Least":                  {reason: "The scarcest resource decides.", summary: summary, need: need("cpu", "100m", "memory", "3Gi"), want: 3},
 		"Overcommitted": {
 			reason: "There is no less than no room.", need: need("cpu", "1"), want: 0,
 			summary: &clusterv1alpha1.ResourceSummary{Allocatable: list("cpu", "1", "pods", "10"), Allocated: list("cpu", "2")},
 		},
 		"NoSummary":        {reason: "A cluster that says nothing has no room.", need: need("cpu", "1"), want: 0},
-		"Models":           {reason: "1+1+2; nodes of class 0, and of classes nobody knows, count for nothing.", summary: modelled, models: models, need: need("cpu", "1"), want: 4},
+		"14.11 models":     {reason: "1+1+2; nodes of class 0, and of classes nobody knows, count for nothing.", summary: modelled, models: models, need: need("cpu", "1"), want: 4},
 		"ModelsOff":        {reason: "Without the gate the sum counts.", summary: modelled, models: models, off: true, need: need("cpu", "1"), want: 5},
 		"ModelsMissing":    {reason: "Without models to read them by the sum counts.", summary: modelled, need: need("cpu", "1"), want: 5},
 		"ModelsLackThat":   {reason: "What models do not tell of fits into no node.", summary: modelled, models: models, need: need("gpu", "1"), want: 0},

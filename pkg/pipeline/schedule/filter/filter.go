@@ -4,6 +4,7 @@
 package filter
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -147,6 +148,10 @@ type FitError struct {
 	Reasons map[string]int
 }
 
+// mostReasons keeps the text of an error below what a condition may hold: a reason
+// can be some 400 bytes long, and a large fleet may have as many as clusters.
+const mostReasons = 64
+
 func (e *FitError) Error() string {
 	if e.Clusters == 0 {
 		return "no cluster exists"
@@ -154,10 +159,21 @@ func (e *FitError) Error() string {
 	if len(e.Reasons) == 0 {
 		return fmt.Sprintf("0/%d clusters are available: all of them are being deleted.", e.Clusters)
 	}
+	frequent := slices.SortedFunc(maps.Keys(e.Reasons), func(a, b string) int {
+		return cmp.Or(cmp.Compare(e.Reasons[b], e.Reasons[a]), strings.Compare(a, b))
+	})
 	var list []string
-	for _, reason := range slices.Collect(maps.Keys(e.Reasons)) {
+	others := 0
+	for i, reason := range frequent {
+		if i >= mostReasons {
+			others += e.Reasons[reason]
+			continue
+		}
 		list = append(list, fmt.Sprintf("%d %s", e.Reasons[reason], reason))
 	}
 	slices.Sort(list)
+	if others > 0 {
+		list = append(list, fmt.Sprintf("%d cluster(s) for other reasons", others))
+	}
 	return fmt.Sprintf("0/%d clusters are available: %s.", e.Clusters, strings.Join(list, ", "))
 }

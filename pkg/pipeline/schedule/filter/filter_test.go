@@ -2,6 +2,8 @@ package filter
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,6 +48,27 @@ func at(provider, region string, zones ...string) option {
 	}
 }
 
+func labelled(key, value string) option {
+	return func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{key: value} }
+}
+
+// neighbours are in one cluster each: that to be with, and that to be apart from.
+type neighbours struct{ with, apart string }
+
+func (n neighbours) Together(cluster string) string {
+	if cluster == n.with || cluster == n.apart && n.apart != n.with {
+		return ""
+	}
+	return "alone"
+}
+
+func (n neighbours) Apart(cluster string) string {
+	if cluster == n.apart {
+		return "taken"
+	}
+	return ""
+}
+
 func names(clusters ...string) policyv1alpha1.ClusterAffinity {
 	return policyv1alpha1.ClusterAffinity{ClusterNames: clusters}
 }
@@ -66,6 +89,7 @@ func TestClusters(t *testing.T) {
 		clusters clusters
 		spec     func(*workv1alpha2.ResourceBindingSpec)
 		term     *policyv1alpha1.ClusterAffinityTerm
+		others   Others
 		want     []string
 		err      string
 	}{
@@ -146,6 +170,38 @@ func TestClusters(t *testing.T) {
 			spec: func(s *workv1alpha2.ResourceBindingSpec) { s.Resource.APIVersion = "apps/v2" },
 			err:  "0/1 clusters are available: 1 cluster(s) did not have the API resource.",
 		},
+		"ByLabel": {
+			reason: "To be spread by a label a cluster must have it.", clusters: clusters{cluster("m1", labelled("rack", "r")), cluster("m2"), cluster("m3", labelled("rack", ""))},
+			spec: func(s *workv1alpha2.ResourceBindingSpec) {
+				s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByLabel: "rack"}}
+			},
+			want: []string{"m1"},
+		},
+		"ByLabelOfNone": {
+			reason: "The label is named, so that it can be looked for.", clusters: clusters{cluster("m1")},
+			spec: func(s *workv1alpha2.ResourceBindingSpec) {
+				s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByLabel: "rack"}}
+			},
+			err: "0/1 clusters are available: 1 cluster(s) did not have label rack.",
+		},
+		"OverflowWithTypo": {
+			reason: "It does not matter that the first affinity matches: a mistake is told before it matters.", clusters: clusters{cluster("m1")},
+			term: &policyv1alpha1.ClusterAffinityTerm{ClusterAffinity: names("m1"), OverflowAffinities: []policyv1alpha1.OverflowAffinityTerm{{
+				ClusterAffinity: policyv1alpha1.ClusterAffinity{FieldSelector: &policyv1alpha1.FieldSelector{
+					MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "planet", Operator: corev1.NodeSelectorOpExists}},
+				}},
+			}}},
+			err: `plugin ClusterAffinity: fieldSelector.matchExpressions[0]: unsupported key "planet", must be provider, region, or zone`,
+		},
+		"Apart": {
+			reason: "Groups refuse clusters, but not those that the binding is in.", clusters: clusters{cluster("m1"), cluster("m2"), cluster("m3"), cluster("m4")},
+			spec:   func(s *workv1alpha2.ResourceBindingSpec) { s.Clusters = []workv1alpha2.TargetCluster{{Name: "m1"}} },
+			others: neighbours{with: "m3", apart: "m4"}, want: []string{"m1", "m3"},
+		},
+		"ApartFromAll": {
+			reason: "Each of the two gives its reason.", clusters: clusters{cluster("m1"), cluster("m2")}, others: neighbours{with: "m2", apart: "m2"},
+			err: "0/2 clusters are available: 1 alone, 1 taken.",
+		},
 		"ByProvider": {
 			reason: "To be spread by provider a cluster must have one.", clusters: clusters{cluster("m1", at("p", "", "")), cluster("m2")},
 			spec: spread(policyv1alpha1.SpreadByFieldProvider), want: []string{"m1"},
@@ -167,7 +223,7 @@ func TestClusters(t *testing.T) {
 			if tc.spec != nil {
 				tc.spec(spec)
 			}
-			verdict, err := Clusters(Plugins(), Subject{Spec: spec, Term: tc.term}, tc.clusters, nil)
+			verdict, err := Clusters(Plugins(), Subject{Spec: spec, Term: tc.term, Others: tc.others}, tc.clusters, nil)
 			var got []string
 			for _, c := range verdict.Fit {
 				got = append(got, c.Name)
@@ -192,5 +248,56 @@ func TestNoPlugins(t *testing.T) {
 	var fitError *FitError
 	if _, err := Clusters(nil, Subject{Spec: spec}, nil, nil); !errors.As(err, &fitError) {
 		t.Errorf("got %v, want a FitError", err)
+	}
+}
+
+// Every cluster is either let through, or refused by one plugin for one reason, or
+// being deleted; each plugin is timed once.
+func TestVerdict(t *testing.T) {
+	spec := &workv1alpha2.ResourceBindingSpec{
+		Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment"}, Placement: &policyv1alpha1.Placement{ClusterAffinity: ptr.To(names("m1", "m2", "m4"))},
+	}
+	all := []*clusterv1alpha1.Cluster{
+		cluster("m1"), cluster("m2", tainted("a", "", corev1.TaintEffectNoSchedule), ignorant), cluster("m3", ignorant), cluster("m4", leaving),
+	}
+	timed := map[string]int{}
+	verdict, err := Clusters(Plugins(), Subject{Spec: spec}, all, func(plugin string) func() { return func() { timed[plugin]++ } })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range verdict.Fit {
+		got = append(got, c.Name+" fits")
+	}
+	for _, r := range verdict.Refused {
+		got = append(got, r.Cluster.Name+" "+r.Plugin+": "+r.Reason)
+	}
+	want := []string{
+		"m1 fits", "m3 ClusterAffinity: cluster(s) did not match the placement cluster affinity constraint",
+		"m2 TaintToleration: cluster(s) had untolerated taint {a:NoSchedule}",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the first plugin that refuses gives the reason (-want +got):\n%s", diff)
+	}
+	for _, p := range Plugins() {
+		if timed[p.Name] != 1 {
+			t.Errorf("%s was timed %d times", p.Name, timed[p.Name])
+		}
+	}
+	if all[2].Name != "m3" {
+		t.Error("the clusters that were given have been changed")
+	}
+}
+
+// A fleet in which every cluster has a reason of its own must not make a text that
+// no condition can hold.
+func TestManyReasons(t *testing.T) {
+	e := &FitError{Clusters: 5003, Reasons: map[string]int{"most": 3}}
+	for i := range 5000 {
+		e.Reasons[fmt.Sprintf("%04d %s", i, strings.Repeat("x", 400))] = 1
+	}
+	got := e.Error()
+	if len(got) > 32768 || !strings.Contains(got, " 3 most, ") || !strings.HasSuffix(got, ", 4937 cluster(s) for other reasons.") {
+		t.Errorf("got %d bytes: %.100s ... %s", len(got), got, got[len(got)-100:])
 	}
 }

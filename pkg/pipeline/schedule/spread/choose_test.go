@@ -142,13 +142,13 @@ func TestChoose(t *testing.T) {
 		feasible string
 		want     string
 	}{
-		"Many": {
+		"14.7 A2 B3 C6 D7, 1..3, 7 clusters": {
 			groups: []group{g("A", 2, 2000), g("B", 3, 3000), g("C", 6, 1000), g("D", 7, 500)}, regions: bounds{1, 3}, least: 7,
 			feasible: "BAC BAD AC AD BC BD CD D", want: "BAC",
 		},
-		"EqualWeights": {groups: []group{g("A", 1, 1100), g("B", 1, 1000), g("C", 1, 1000)}, regions: bounds{2, 2}, least: 1, feasible: "AB AC BC", want: "AB"},
-		"NoneForced":   {groups: []group{g("A", 1, 1100), g("B", 1, 1000)}, regions: bounds{1, 2}, least: 1, feasible: "A B", want: "A"},
-		"TwoOfThree":   {groups: []group{g("A", 2, 2010), g("B", 2, 2050), g("C", 1, 1100)}, regions: bounds{2, 3}, least: 3, feasible: "BC AC BA", want: "BA"},
+		"14.7 A1 B1 C1, 2..2":             {groups: []group{g("A", 1, 1100), g("B", 1, 1000), g("C", 1, 1000)}, regions: bounds{2, 2}, least: 1, feasible: "AB AC BC", want: "AB"},
+		"14.7 A1 B1, 1..2":                {groups: []group{g("A", 1, 1100), g("B", 1, 1000)}, regions: bounds{1, 2}, least: 1, feasible: "A B", want: "A"},
+		"14.7 A2 B2 C1, 2..3, 3 clusters": {groups: []group{g("A", 2, 2010), g("B", 2, 2050), g("C", 1, 1100)}, regions: bounds{2, 3}, least: 3, feasible: "BC AC BA", want: "BA"},
 		"Prefix": {
 			// Of BAC the part B is enough by itself.
 			groups: []group{g("A", 1, 10), g("B", 2, 20), g("C", 1, 5)}, regions: bounds{1, 3}, least: 2, feasible: "AC BA BC B", want: "B",

@@ -53,10 +53,10 @@ func TestSelect(t *testing.T) {
 		want        []string
 		err         string
 	}{
-		"None":    {reason: "Without constraints all are used.", strategy: divided, replicas: 100, all: three, want: []string{"m1", "m2", "m3"}},
-		"Weights": {reason: "Static weights ignore constraints.", constraints: constraints{by(cluster, 1, 1)}, strategy: weighted, all: three, want: []string{"m1", "m2", "m3"}},
-		"First":   {reason: "The first two have room for all.", constraints: constraints{by(cluster, 1, 2)}, strategy: divided, replicas: 10, all: three, want: []string{"m1", "m2"}},
-		"Exchange": {
+		"None":           {reason: "Without constraints all are used.", strategy: divided, replicas: 100, all: three, want: []string{"m1", "m2", "m3"}},
+		"Weights":        {reason: "Static weights ignore constraints.", constraints: constraints{by(cluster, 1, 1)}, strategy: weighted, all: three, want: []string{"m1", "m2", "m3"}},
+		"14.6 first two": {reason: "The first two have room for all.", constraints: constraints{by(cluster, 1, 2)}, strategy: divided, replicas: 10, all: three, want: []string{"m1", "m2"}},
+		"14.6 locality": {
 			reason:      "The cluster that it is in has too little room, so another one takes its place.",
 			constraints: constraints{by(cluster, 1, 2)}, strategy: divided, replicas: 10,
 			all: clusters{one("m3", 1, 100), one("m1", 6, 0), one("m2", 5, 0)}, want: []string{"m2", "m1"},
@@ -65,7 +65,7 @@ func TestSelect(t *testing.T) {
 			reason: "Two clusters never have that much.", constraints: constraints{by(cluster, 1, 2)}, strategy: divided, replicas: 12, all: three,
 			err: "no enough resource when selecting 2 clusters",
 		},
-		"TooFew": {
+		"14.6 minGroups": {
 			reason: "Fewer than the least are none.", constraints: constraints{by(cluster, 3, 5)}, strategy: divided, replicas: 1, all: three[:2],
 			err: "the number of feasible clusters is less than spreadConstraint.MinGroups",
 		},
@@ -109,11 +109,11 @@ func TestSelect(t *testing.T) {
 			reason: "Which of the two counts more nobody said.", constraints: constraints{{SpreadByLabel: "rack"}, by(region, 1, 1), by(cluster, 1, 1)}, all: three,
 			err: "spread constraints by region and by label, or by two labels, cannot be combined: keep one of them",
 		},
-		"EveryRegion": {
+		"14.7 regions 2..2": {
 			reason:      "Two regions are chosen, and each has a cluster, although one cluster is the most.",
 			constraints: constraints{by(cluster, 1, 1), by(region, 2, 2)}, strategy: duplicated, replicas: 1, all: regions, want: []string{"m1", "m2"},
 		},
-		"OneRegion": {
+		"14.7 regions 1..1": {
 			reason:      "One region is chosen, so one cluster.",
 			constraints: constraints{by(cluster, 1, 1), by(region, 1, 1)}, strategy: duplicated, replicas: 1, all: regions, want: []string{"m1"},
 		},
@@ -178,13 +178,13 @@ func TestWeigh(t *testing.T) {
 		clusters []candidate.Cluster
 		want     int64
 	}{
-		"Duplicated": {request{replicas: 3, duplicated: true}, region, 2050},
-		"NoneHolds":  {request{replicas: 30, duplicated: true}, region, 0},
-		"Divided": {
+		"14.8 Duplicated":             {request{replicas: 3, duplicated: true}, region, 2050},
+		"14.8 Duplicated, none holds": {request{replicas: 30, duplicated: true}, region, 0},
+		"14.8 Divided": {
 			request{replicas: 10, groups: bounds{2, 2}, clusters: bounds{3, 9}},
 			[]candidate.Cluster{one("a", 2, 100), one("b", 2, 0), one("c", 2, 0), one("d", 9, 0)}, 5033,
 		},
-		"DividedTooLittle": {
+		"14.8 Divided, too little": {
 			request{replicas: 10, groups: bounds{2, 2}, clusters: bounds{3, 9}},
 			[]candidate.Cluster{one("a", 2, 100), one("b", 2, 0)}, 4050,
 		},
