@@ -3,6 +3,7 @@ package controllermanager
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	appsv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/apps/v1alpha1"
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	policyv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/policy/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
@@ -24,6 +25,7 @@ func controllers() []controller {
 	bindings, clusterBindings := workv1alpha2.GroupVersion.WithKind("ResourceBinding"), workv1alpha2.GroupVersion.WithKind("ClusterResourceBinding")
 	policies, clusterPolicies := policyv1alpha1.GroupVersion.WithKind("PropagationPolicy"), policyv1alpha1.GroupVersion.WithKind("ClusterPropagationPolicy")
 	overrides, clusterOverrides := policyv1alpha1.GroupVersion.WithKind("OverridePolicy"), policyv1alpha1.GroupVersion.WithKind("ClusterOverridePolicy")
+	rebalancers := appsv1alpha1.GroupVersion.WithKind("WorkloadRebalancer")
 	kinds := func(all ...schema.GroupVersionKind) []schema.GroupVersionKind { return all }
 	return []controller{
 		{Name: "templates", Always: true, Needs: kinds(works, bindings, clusterBindings), Setup: setupShared},
@@ -55,6 +57,6 @@ func controllers() []controller {
 		{Name: "serviceImport"},
 		{Name: "unifiedAuth", Needs: kinds(clusters, works), Setup: setupUnifiedAuth},
 		{Name: "workStatus", Needs: kinds(clusters, works), Setup: setupWorkStatus},
-		{Name: "workloadRebalancer"},
+		{Name: "workloadRebalancer", Needs: kinds(bindings, clusterBindings, rebalancers), Setup: setupWorkloadRebalancer},
 	}
 }

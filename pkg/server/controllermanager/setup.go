@@ -19,6 +19,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/controllers/cluster"
 	"github.com/karmadactl/karmadactl/pkg/controllers/clusterstatus"
 	"github.com/karmadactl/karmadactl/pkg/controllers/namespace"
+	"github.com/karmadactl/karmadactl/pkg/controllers/rebalancer"
 	"github.com/karmadactl/karmadactl/pkg/controllers/unifiedauth"
 	"github.com/karmadactl/karmadactl/pkg/exempt"
 	"github.com/karmadactl/karmadactl/pkg/features"
@@ -234,4 +235,8 @@ func setupNamespace(mgr manager.Manager, s *setting) error {
 
 func setupUnifiedAuth(mgr manager.Manager, s *setting) error {
 	return unifiedauth.Setup(mgr, unifiedauth.Options{RateLimiter: s.rateLimiter()})
+}
+
+func setupWorkloadRebalancer(mgr manager.Manager, s *setting) error {
+	return rebalancer.Setup(mgr, rebalancer.Options{RateLimiter: s.rateLimiter()})
 }
