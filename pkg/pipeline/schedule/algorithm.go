@@ -205,10 +205,14 @@ func (a algorithm) estimator(spec *workv1alpha2.ResourceBindingSpec, s Snapshot)
 	general, request := estimate.General{Models: a.models}, a.request(spec)
 	return func(c *clusterv1alpha1.Cluster) (int64, string) {
 		room := general.Replicas(c, request, s.Reserved[c.Name])
-		if least, ok := estimate.Least(s.Answers[c.Name]...); ok && least.Replicas < room {
-			return int64(least.Replicas), least.By
+		by := estimate.GeneralName
+		for _, other := range s.Answers[c.Name] {
+			other = other.Beside(s.Reserved[c.Name], request)
+			if other.Replicas != estimate.Unknown && other.Replicas < room {
+				room, by = other.Replicas, other.By
+			}
 		}
-		return int64(room), estimate.GeneralName
+		return int64(room), by
 	}
 }
 

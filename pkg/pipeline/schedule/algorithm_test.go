@@ -188,6 +188,10 @@ func TestRun(t *testing.T) {
 			reason:  "The smallest answer counts, and an estimator that cannot tell does not.",
 			binding: workload(dynamic, replicas(6)), snapshot: Snapshot{Clusters: fleetWith("m1:10", "m2:10"), Answers: answers("m1:2", "m1:99", "m2:-1")}, want: "m1:1 m2:5",
 		},
+		"AnswersBeside": {
+			reason:  "Others may have taken just the room that an estimator has seen.",
+			binding: workload(aggregated, replicas(6)), snapshot: Snapshot{Clusters: fleetWith("m1:100", "m2:3"), Answers: answers("m1:5"), Reserved: held("m1", 2)}, want: "m1:3 m2:3",
+		},
 		"SecondTerm": {
 			reason:  "A term that nothing fits makes room for the next.",
 			binding: workload(terms("m9", "m2")), snapshot: Snapshot{Clusters: fleetWith("m1", "m2")}, want: "m2:3", term: "m2",

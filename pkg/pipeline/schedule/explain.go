@@ -114,9 +114,12 @@ func (a algorithm) answers(spec *workv1alpha2.ResourceBindingSpec, s Snapshot, c
 	if !a.asksEstimators(spec) {
 		return nil
 	}
-	general := estimate.Answer{
-		Replicas: estimate.General{Models: a.models}.Replicas(c, a.request(spec), s.Reserved[c.Name]),
-		At:       s.SummarizedAt[c.Name], By: estimate.GeneralName,
+	request, held := a.request(spec), s.Reserved[c.Name]
+	all := []estimate.Answer{{
+		Replicas: estimate.General{Models: a.models}.Replicas(c, request, held), At: s.SummarizedAt[c.Name], By: estimate.GeneralName, Counted: true,
+	}}
+	for _, other := range s.Answers[c.Name] {
+		all = append(all, other.Beside(held, request))
 	}
-	return append([]estimate.Answer{general}, s.Answers[c.Name]...)
+	return all
 }

@@ -17,7 +17,8 @@ type Snapshot struct {
 	// cluster's status yet.
 	Reserved map[string]*estimate.Reserved
 	// Answers are, by cluster, those of estimators other than the general one,
-	// which is always asked. The smallest counts.
+	// which is always asked. The smallest counts; what is reserved is taken off
+	// those that have not counted it.
 	Answers map[string][]estimate.Answer
 	// Silent is why estimators gave no answer, by their names. Only a diagnosis
 	// tells of it.

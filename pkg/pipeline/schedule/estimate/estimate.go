@@ -44,16 +44,52 @@ type Answer struct {
 	At time.Time
 	// By names the estimator.
 	By string
+	// Counted says that the estimator was told of what is reserved, and has counted
+	// it.
+	Counted bool
 }
 
-// Least returns the smallest answer that counts, and whether there is one.
-func Least(answers ...Answer) (least Answer, ok bool) {
-	for _, a := range answers {
-		if a.Replicas >= 0 && (!ok || a.Replicas < least.Replicas) {
-			least, ok = a, true
+// Beside returns the answer to a request once others have taken what is reserved,
+// unless they are counted in it. The room that an estimator sees, on certain nodes
+// say, may be just what they take: so as much of what the request asks for is
+// taken to be gone.
+func (a Answer) Beside(held *Reserved, r Request) Answer {
+	if a.Replicas <= 0 || a.Counted || held.IsEmpty() {
+		return a
+	}
+	each, _ := r.unit()
+	if len(each) == 0 {
+		each = amounts{podsName: 1}
+	}
+	gone := int64(0)
+	for name, amount := range each {
+		gone = max(gone, (held.sums[name]+amount-1)/amount)
+	}
+	a.Replicas = clamp(int64(a.Replicas) - gone)
+	return a
+}
+
+// unit returns what one replica, or one set of components, asks for, and how many
+// pods it is.
+func (r Request) unit() (each amounts, pods int64) {
+	if len(r.Components) == 0 {
+		if r.Replica != nil {
+			each = amountsOf(r.Replica.ResourceRequest)
+		}
+		return each, 1
+	}
+	each = amounts{}
+	for _, c := range r.Components {
+		replicas := int64(max(0, c.Replicas))
+		if replicas == 0 {
+			continue
+		}
+		pods += replicas
+		for name, amount := range amountsOf(requestOf(c)) {
+			each[name] = min(mostReserved, each[name]+times(amount, replicas))
 		}
 	}
-	return least, ok
+	return each, pods
 }
 
 // GeneralName is the name under which the general estimator answers.
@@ -75,7 +111,7 @@ func (g General) Replicas(c *clusterv1alpha1.Cluster, r Request, held *Reserved)
 		return 0
 	}
 	if len(r.Components) > 0 {
-		return clamp(g.sets(c, r.Components, held))
+		return clamp(g.sets(c, r, held))
 	}
 	room := held.leaves(podsOf(s), podsName)
 	if r.Replica == nil || room == 0 {

@@ -128,24 +128,39 @@ func TestReservedIsEmpty(t *testing.T) {
 	}
 }
 
-func TestLeast(t *testing.T) {
-	a := func(replicas int32, by string) Answer { return Answer{Replicas: replicas, By: by} }
+func TestBeside(t *testing.T) {
+	replica := func(pairs ...string) Request {
+		return Request{Replica: &workv1alpha2.ReplicaRequirements{ResourceRequest: list(pairs...)}}
+	}
 	cases := map[string]struct {
 		reason  string
-		answers []Answer
-		want    Answer
-		ok      bool
+		answer  Answer
+		request Request
+		held    []string
+		want    int32
 	}{
-		"None":     {reason: "Nobody was asked."},
-		"Unknown":  {reason: "Who cannot tell does not count.", answers: []Answer{a(Unknown, "x")}},
-		"Smallest": {reason: "The one who sees the least room knows best.", answers: []Answer{a(5, "x"), a(Unknown, "y"), a(3, "z")}, want: a(3, "z"), ok: true},
-		"First":    {reason: "Of equal ones the first.", answers: []Answer{a(3, "x"), a(3, "y")}, want: a(3, "x"), ok: true},
-		"Nothing":  {reason: "No room is an answer.", answers: []Answer{a(3, "x"), a(0, "y")}, want: a(0, "y"), ok: true},
+		"Nothing":   {reason: "Nothing is gone.", answer: Answer{Replicas: 5}, request: replica("cpu", "1"), want: 5},
+		"Alike":     {reason: "Each replica before takes the place of one.", answer: Answer{Replicas: 5}, request: replica("cpu", "1", "memory", "1Gi"), held: []string{"2 cpu=1 memory=1Gi"}, want: 3},
+		"Part":      {reason: "Half a place is none.", answer: Answer{Replicas: 5}, request: replica("cpu", "1"), held: []string{"3 cpu=500m"}, want: 3},
+		"Scarcest":  {reason: "What is asked for most counts.", answer: Answer{Replicas: 5}, request: replica("cpu", "1", "memory", "1Gi"), held: []string{"1 cpu=1 memory=3Gi"}, want: 2},
+		"Other":     {reason: "What the request does not ask for is of no matter.", answer: Answer{Replicas: 5}, request: replica("cpu", "1"), held: []string{"9 memory=1Gi"}, want: 5},
+		"Pods":      {reason: "Who asks for nothing takes a place for a pod.", answer: Answer{Replicas: 5}, held: []string{"2 cpu=1"}, want: 3},
+		"All":       {reason: "There is no less than no room.", answer: Answer{Replicas: 5}, request: replica("cpu", "1"), held: []string{"9 cpu=1"}, want: 0},
+		"Counted":   {reason: "Nothing is taken off twice.", answer: Answer{Replicas: 5, Counted: true}, request: replica("cpu", "1"), held: []string{"2 cpu=1"}, want: 5},
+		"CannotSay": {reason: "Who cannot tell can still not.", answer: Answer{Replicas: Unknown}, request: replica("cpu", "1"), held: []string{"2 cpu=1"}, want: Unknown},
+		"Sets": {
+			reason: "A set takes what all its components ask for.", answer: Answer{Replicas: 5}, held: []string{"4 cpu=1"}, want: 3,
+			request: Request{Components: []workv1alpha2.Component{component(t, "1 cpu=500m"), component(t, "3 cpu=500m")}},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got, ok := Least(tc.answers...); got != tc.want || ok != tc.ok {
-				t.Errorf("got %v, %t, want %v, %t: %s", got, ok, tc.want, tc.ok, tc.reason)
+			held := &Reserved{}
+			for _, text := range tc.held {
+				hold(t, held, text)
+			}
+			if got := tc.answer.Beside(held, tc.request).Replicas; got != tc.want {
+				t.Errorf("got %d, want %d: %s", got, tc.want, tc.reason)
 			}
 		})
 	}

@@ -14,27 +14,18 @@ import (
 // sets returns how many sets of components fit into a cluster beside what is
 // reserved there. Resource models can only lower the number: what fits into a sum
 // need not fit into nodes (spec: behaviour/04 4.8 "Multi-component").
-func (g General) sets(c *clusterv1alpha1.Cluster, components []workv1alpha2.Component, held *Reserved) int64 {
+func (g General) sets(c *clusterv1alpha1.Cluster, r Request, held *Reserved) int64 {
 	s := c.Status.ResourceSummary
-	pods, total := int64(0), amounts{}
-	for _, one := range components {
-		replicas := int64(max(0, one.Replicas))
-		pods += replicas
-		for name, amount := range amountsOf(requestOf(one)) {
-			total[name] = min(mostReserved, total[name]+times(amount, replicas))
-		}
-	}
+	each, pods := r.unit()
 	if pods == 0 {
 		return math.MaxInt32 // it asks for nothing
 	}
 	room := held.leaves(podsOf(s), podsName) / pods
-	for name, amount := range total {
-		if amount > 0 {
-			room = min(room, held.leaves(free(s, name), name)/amount)
-		}
+	for name, amount := range each {
+		room = min(room, held.leaves(free(s, name), name)/amount)
 	}
 	if room > 0 && g.Models && len(s.AllocatableModelings) > 0 && len(c.Spec.ResourceModels) > 0 {
-		return newSimulation(nodesBeside(c, held), components).run(room)
+		return newSimulation(nodesBeside(c, held), r.Components).run(room)
 	}
 	return room
 }
