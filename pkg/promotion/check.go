@@ -10,10 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	policyv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/policy/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/policy"
 )
@@ -37,23 +35,27 @@ func (p *Promoter) Check(ctx context.Context, plan *Plan) error {
 			return err
 		}
 	}
-	return p.try(ctx, plan)
+	if err := p.try(ctx, plan); err != nil || plan.IsDone() {
+		return err
+	}
+	return p.foresee(ctx, plan)
 }
 
 // checkNamespaces requires the namespaces of what is to be made. They are not
 // made: a namespace of the control plane appears on every member.
 func (p *Promoter) checkNamespaces(ctx context.Context, plan *Plan) error {
 	var missing []string
-	for _, i := range append([]Item{plan.Template}, plan.Dependencies...) {
+	for _, i := range plan.items() {
 		namespace := i.Object.GetNamespace()
 		if namespace == "" || slices.Contains(missing, namespace) {
 			continue
 		}
-		_, err := get(ctx, p.ControlPlane, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, client.ObjectKey{Name: namespace})
-		if apierrors.IsNotFound(err) {
+		there, err := p.hasNamespace(ctx, namespace)
+		if err != nil {
+			return err
+		}
+		if !there {
 			missing = append(missing, namespace)
-		} else if err != nil {
-			return fmt.Errorf("read namespace %s of the control plane: %w", namespace, err)
 		}
 	}
 	if len(missing) == 0 {
@@ -118,29 +120,6 @@ func (p *Promoter) noteUnplaced(ctx context.Context, plan *Plan) error {
 	return nil
 }
 
-// policies returns the policies that are asked about a template in a namespace.
-func (p *Promoter) policies(ctx context.Context, namespace string) ([]policy.Object, error) {
-	var all []policy.Object
-	if namespace == "" {
-		var list policyv1alpha1.ClusterPropagationPolicyList
-		if err := p.ControlPlane.List(ctx, &list); err != nil {
-			return nil, fmt.Errorf("list the ClusterPropagationPolicies of the control plane: %w", err)
-		}
-		for i := range list.Items {
-			all = append(all, &list.Items[i])
-		}
-		return all, nil
-	}
-	var list policyv1alpha1.PropagationPolicyList
-	if err := p.ControlPlane.List(ctx, &list, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("list the PropagationPolicies in namespace %s of the control plane: %w", namespace, err)
-	}
-	for i := range list.Items {
-		all = append(all, &list.Items[i])
-	}
-	return all, nil
-}
-
 // places says whether a policy names a cluster.
 func places(p policy.Object, cluster string) bool {
 	a := p.PropagationSpec().Placement.ClusterAffinity
@@ -158,15 +137,22 @@ func wins(p policy.Object, level policy.Level, ours *Policy) bool {
 // checkTemplate finds out whether the control plane has the template, and if so
 // whether it is ours to go on with.
 func (p *Promoter) checkTemplate(ctx context.Context, plan *Plan) error {
-	existing, err := p.existing(ctx, plan.Template)
+	existing, err := p.existing(ctx, plan, plan.Template)
 	if err != nil || existing == nil {
 		return err
 	}
-	plan.Template.Exists = true
+	plan.Template.Exists, plan.Template.planned = true, existing
+	switch by := existing.GetLabels()[names.ClaimedByLabel]; by {
+	case "":
+	case DemotedBy:
+		plan.Template.Held = true
+	default:
+		return fmt.Errorf("the control plane has %s already, and %s says where it goes: promote what that was made for", plan.Template, by)
+	}
 	if plan.Policy != nil && plan.Policy.Exists {
 		return nil // it was promoted before
 	}
-	here := plan.original.GetLabels()[names.ManagedLabel] == names.True
+	here := plan.Template.original.GetLabels()[names.ManagedLabel] == names.True
 	c, claimed := policy.ClaimOf(existing)
 	switch {
 	case claimed && !here:
@@ -187,11 +173,11 @@ func (p *Promoter) checkTemplate(ctx context.Context, plan *Plan) error {
 // checkDependency finds out whether the control plane has a dependency. One of
 // other contents would replace what the member has.
 func (p *Promoter) checkDependency(ctx context.Context, plan *Plan, d *Item) error {
-	existing, err := p.existing(ctx, *d)
+	existing, err := p.existing(ctx, plan, *d)
 	if err != nil || existing == nil {
 		return err
 	}
-	d.Exists = true
+	d.Exists, d.planned = true, existing
 	if at := differs(existing, d.Object); at != "" {
 		return fmt.Errorf("the control plane has %s already, to which %s refers, and it differs from the one in cluster %s in %s: what is there would be changed by it; "+
 			"make the two the same, or promote without --dependencies", d, plan.Template, plan.Cluster, at)
@@ -201,14 +187,14 @@ func (p *Promoter) checkDependency(ctx context.Context, plan *Plan, d *Item) err
 
 // existing returns what the control plane has under the name of an item, nil for
 // nothing.
-func (p *Promoter) existing(ctx context.Context, i Item) (*unstructured.Unstructured, error) {
+func (p *Promoter) existing(ctx context.Context, plan *Plan, i Item) (*unstructured.Unstructured, error) {
 	found, err := get(ctx, p.ControlPlane, i.Object.GroupVersionKind(), client.ObjectKeyFromObject(i.Object))
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err):
 		return nil, nil
 	case meta.IsNoMatchError(err):
-		return nil, fmt.Errorf("the control plane does not serve %s (%s): create its CustomResourceDefinition there first, for example with %q",
-			i.Object.GetKind(), i.Object.GetAPIVersion(), p.Program+" promote crd "+i.Resource.GroupResource().String()+" -C <CLUSTER>")
+		return nil, fmt.Errorf("the control plane does not serve %s (%s), so that it cannot have %s: bring its CustomResourceDefinition there first, with %q, and promote again",
+			i.Object.GetKind(), i.Object.GetAPIVersion(), i, p.Program+" promote crd "+i.Resource.GroupResource().String()+" -C "+plan.Cluster)
 	case err != nil:
 		return nil, fmt.Errorf("read %s of the control plane: %w", i, err)
 	case found.GetDeletionTimestamp() != nil:
@@ -227,26 +213,16 @@ func differs(existing, want *unstructured.Unstructured) string {
 
 // try has the API server of the control plane look at everything that is to be
 // made, without making it: what it would refuse is found out before anything is
-// there, and so is what it would turn into something else.
+// there, and so is what it would make of it.
 func (p *Promoter) try(ctx context.Context, plan *Plan) error {
 	var errs []error
-	for _, i := range append(slices.Clone(plan.Dependencies), plan.Template) {
+	for _, i := range plan.items() {
 		if i.Exists {
 			continue
 		}
-		result := i.Object.DeepCopy()
-		if err := p.ControlPlane.Create(ctx, result, client.DryRunAll); err != nil {
-			errs = append(errs, fmt.Errorf("the control plane would not take %s: %w", i, err))
-			continue
-		}
-		at := difference(result.Object["spec"], i.Object.Object["spec"], "spec")
-		switch {
-		case at == "" || i.Object.Object["spec"] == nil:
-		case isOfPods(i.Object.GetKind(), at):
-			errs = append(errs, fmt.Errorf("the control plane would change %s of %s, and its pods in cluster %s would be started anew: "+
-				"is the control plane as new as the cluster?", at, i, plan.Cluster))
-		default:
-			p.Note(fmt.Sprintf("the control plane changes %s of %s, and so it will be changed in cluster %s", at, i, plan.Cluster))
+		i.planned = i.Object.DeepCopy()
+		if err := p.ControlPlane.Create(ctx, i.planned, client.DryRunAll); err != nil {
+			errs = append(errs, fmt.Errorf("the control plane would not take %s: %w", i, p.clash(ctx, i, err)))
 		}
 	}
 	if q := plan.Policy; q != nil && !q.Exists {

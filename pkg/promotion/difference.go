@@ -1,8 +1,10 @@
 package promotion
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -15,7 +17,7 @@ func difference(have, want any, path string) string {
 	case map[string]any:
 		have, ok := have.(map[string]any)
 		if !ok {
-			return path
+			return cmp.Or(path, ".")
 		}
 		for _, k := range slices.Sorted(maps.Keys(want)) {
 			below := strings.TrimPrefix(path+"."+k, ".")
@@ -31,7 +33,7 @@ func difference(have, want any, path string) string {
 	case []any:
 		have, ok := have.([]any)
 		if !ok || len(have) != len(want) {
-			return path
+			return cmp.Or(path, ".")
 		}
 		for i := range want {
 			if at := difference(have[i], want[i], fmt.Sprintf("%s[%d]", path, i)); at != "" {
@@ -48,21 +50,56 @@ func difference(have, want any, path string) string {
 			return ""
 		}
 	}
-	if have != want {
-		return path
+	if !reflect.DeepEqual(have, want) {
+		return cmp.Or(path, ".")
 	}
 	return ""
 }
 
-// isOfPods says whether a field is one of a workload's pods: were it different,
-// they would be started anew.
-func isOfPods(kind, path string) bool {
-	switch kind {
-	case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet":
-		return strings.HasPrefix(path, "spec.template")
-	case "Pod":
-		return strings.HasPrefix(path, "spec")
-	default:
-		return false
+// A Field is a field of an object that changes. Have is nil when it comes, Want
+// when it goes.
+type Field struct {
+	Path       string
+	Have, Want any
+}
+
+// fields returns where two values differ, in order. A list of another length is
+// one field.
+func fields(have, want any, path string) []Field {
+	switch w := want.(type) {
+	case map[string]any:
+		h, ok := have.(map[string]any)
+		if !ok {
+			break
+		}
+		keys := maps.Clone(h)
+		maps.Copy(keys, w)
+		var all []Field
+		for _, k := range slices.Sorted(maps.Keys(keys)) {
+			all = append(all, fields(h[k], w[k], step(path, k))...)
+		}
+		return all
+	case []any:
+		h, ok := have.([]any)
+		if !ok || len(h) != len(w) {
+			break
+		}
+		var all []Field
+		for i := range w {
+			all = append(all, fields(h[i], w[i], fmt.Sprintf("%s[%d]", path, i))...)
+		}
+		return all
 	}
+	if difference(have, want, "") == "" && difference(want, have, "") == "" {
+		return nil
+	}
+	return []Field{{Path: path, Have: have, Want: want}}
+}
+
+// step returns the path of what a map has under a key.
+func step(path, key string) string {
+	if strings.ContainsAny(key, "./") {
+		return fmt.Sprintf("%s[%q]", path, key)
+	}
+	return strings.TrimPrefix(path+"."+key, ".")
 }

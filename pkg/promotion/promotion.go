@@ -14,8 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	configv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/config/v1alpha1"
 	policyv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/policy/v1alpha1"
+	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
+	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/exempt"
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/policy"
@@ -39,22 +42,35 @@ type Request struct {
 	PolicyName string
 }
 
-// An Interpreter knows what an object refers to.
+// An Interpreter knows what an object refers to, and what of it its member
+// decides about.
 type Interpreter interface {
 	Supports(gvk schema.GroupVersionKind, op configv1alpha1.InterpreterOperation) bool
 	Dependencies(ctx context.Context, obj *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error)
+	Retain(ctx context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 
-// A Promoter promotes objects of one member.
+// A Promoter promotes objects of one member, once: what it has learnt of the
+// control plane it does not ask about again.
 type Promoter struct {
 	// Member and ControlPlane are clients for objects of any kind. Member's mapper
 	// knows the short names of kinds.
 	Member, ControlPlane client.Client
-	Interpreter          Interpreter
+	// Kinds lists what the member serves in namespaces. Only ReadAll needs it, for
+	// requests that name no kind.
+	Kinds Kinds
+	// Cluster is the member as the control plane knows it: override policies select
+	// by it.
+	Cluster     *clusterv1alpha1.Cluster
+	Interpreter Interpreter
+	// AllowRestart lets objects be promoted whose pods are started anew by that.
+	AllowRestart bool
 	// Note is told what the user should know. It may be called by each step.
 	Note func(string)
 	// Program is what users type, in what they are told to do.
 	Program string
+
+	known survey
 }
 
 // An Item is an object that the control plane gets.
@@ -63,12 +79,21 @@ type Item struct {
 	Resource schema.GroupVersionResource
 	// Exists says that the control plane has it. Check finds that out.
 	Exists bool
+	// Held says that a demotion has left it in the control plane, where it goes
+	// nowhere until Make takes it up again.
+	Held bool
+
+	original *unstructured.Unstructured // what the member has
+	planned  *unstructured.Unstructured // what the control plane has, or will have
 }
 
 // String names the object, as messages do.
 func (i Item) String() string {
 	return fmt.Sprintf("%s %s", i.Object.GetKind(), Path(i.Object))
 }
+
+// id tells items apart, in any version.
+func (i Item) id() string { return i.Resource.GroupResource().String() + " " + Path(i.Object) }
 
 // Path returns the name of an object behind its namespace, if it has one.
 func Path(o metav1.Object) string {
@@ -88,8 +113,8 @@ type Plan struct {
 	Interpreted  bool
 	// Policy is nil when there is to be none.
 	Policy *Policy
-
-	original *unstructured.Unstructured // what the member has
+	// Changes are what becomes of the objects of the member. Check finds them out.
+	Changes []Change
 }
 
 // A Policy is a propagation policy that the control plane gets.
@@ -110,12 +135,21 @@ func (p Policy) Kind() string {
 
 // IsDone says whether nothing is left to be made.
 func (p *Plan) IsDone() bool {
-	for _, i := range append([]Item{p.Template}, p.Dependencies...) {
-		if !i.Exists {
+	for _, i := range p.items() {
+		if !i.Exists || i.Held {
 			return false
 		}
 	}
 	return p.Policy == nil || p.Policy.Exists
+}
+
+// items returns everything but the policy, in the order in which it is made.
+func (p *Plan) items() []*Item {
+	all := make([]*Item, 0, len(p.Dependencies)+1)
+	for i := range p.Dependencies {
+		all = append(all, &p.Dependencies[i])
+	}
+	return append(all, &p.Template)
 }
 
 // Read looks at the member, and says what is to be made. It asks the control
@@ -133,7 +167,7 @@ func (p *Promoter) Read(ctx context.Context, r Request) (*Plan, error) {
 		return nil, err
 	}
 	found, err := get(ctx, p.Member, mapping.GroupVersionKind, key)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err) {
 		// Scripts match these words (spec: cli/commands.md 8.1, step 5).
 		return nil, fmt.Errorf("the %s or %s don't exist in cluster(%s)", r.Type, r.Name, r.Cluster)
 	}
@@ -143,9 +177,13 @@ func (p *Promoter) Read(ctx context.Context, r Request) (*Plan, error) {
 	if found.GetDeletionTimestamp() != nil {
 		return nil, fmt.Errorf("%s %s is being deleted in cluster %s", found.GetKind(), Path(found), r.Cluster)
 	}
-	p.noteOrigin(found, r.Cluster)
+	return p.planFor(ctx, r, found, mapping.Resource)
+}
 
-	plan := &Plan{Cluster: r.Cluster, Template: Item{Object: template(found), Resource: mapping.Resource}, original: found}
+// planFor says what is to be made for an object of the member.
+func (p *Promoter) planFor(ctx context.Context, r Request, found *unstructured.Unstructured, resource schema.GroupVersionResource) (*Plan, error) {
+	p.noteOrigin(found, r.Cluster)
+	plan := &Plan{Cluster: r.Cluster, Template: Item{Object: template(found), Resource: resource, original: found}}
 	overwrite(plan.Template.Object)
 	if r.Policy {
 		plan.Policy = &Policy{Object: newPolicy(plan.Template.Object, r)}
@@ -160,13 +198,24 @@ func (p *Promoter) Read(ctx context.Context, r Request) (*Plan, error) {
 
 // mayTravel refuses what is never propagated.
 func (p *Promoter) mayTravel(gvk schema.GroupVersionKind, key client.ObjectKey) error {
-	namespace := key.Namespace
-	if gvk.Group == "" && gvk.Kind == "Namespace" {
-		namespace = key.Name
+	if err := kindTravels(gvk); err != nil {
+		return err
 	}
-	switch {
-	case exempt.APIs{}.Has(gvk):
+	if gvk.Group == "" && gvk.Kind == "Namespace" {
+		return p.namespaceTravels(key.Name)
+	}
+	return p.namespaceTravels(key.Namespace)
+}
+
+func kindTravels(gvk schema.GroupVersionKind) error {
+	if (exempt.APIs{}).Has(gvk) {
 		return fmt.Errorf("objects of kind %s (%s) are never propagated to member clusters, and so cannot be promoted", gvk.Kind, gvk.GroupVersion())
+	}
+	return nil
+}
+
+func (p *Promoter) namespaceTravels(namespace string) error {
+	switch {
 	case names.IsReservedNamespace(namespace):
 		return fmt.Errorf("namespace %s belongs to the control plane's own machinery: it is never propagated, nor is anything in it, and so cannot be promoted", namespace)
 	case strings.HasPrefix(namespace, "kube-"):
@@ -257,9 +306,13 @@ func (p *Promoter) Make(ctx context.Context, plan *Plan, made func(client.Object
 		if d.Exists {
 			continue
 		}
+		if p.known.made[d.id()] {
+			continue // for another object of this run
+		}
 		if err := p.ControlPlane.Create(ctx, d.Object.DeepCopy()); err != nil {
 			return fmt.Errorf("create %s in the control plane: %w", d, err)
 		}
+		p.known.noteMade(d)
 		made(d.Object)
 	}
 	tell := func() {}
@@ -273,10 +326,18 @@ func (p *Promoter) Make(ctx context.Context, plan *Plan, made func(client.Object
 		}
 		tell = func() { made(q.Object) }
 	}
-	if !plan.Template.Exists {
+	switch {
+	case !plan.Template.Exists:
 		if err := p.ControlPlane.Create(ctx, plan.Template.Object.DeepCopy()); err != nil {
 			tell()
 			return fmt.Errorf("create %s in the control plane: %w", plan.Template, err)
+		}
+		p.known.noteMade(plan.Template)
+		made(plan.Template.Object)
+	case plan.Template.Held:
+		if err := takeUp(ctx, p.ControlPlane, plan.Template.planned); err != nil {
+			tell()
+			return fmt.Errorf("take up %s in the control plane again: %w", plan.Template, err)
 		}
 		made(plan.Template.Object)
 	}
@@ -287,7 +348,8 @@ func (p *Promoter) Make(ctx context.Context, plan *Plan, made func(client.Object
 // NewScheme returns the types that a client of the control plane must know.
 func NewScheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
-	if err := policyv1alpha1.AddToScheme(s); err != nil {
+	err := errors.Join(policyv1alpha1.AddToScheme(s), workv1alpha1.AddToScheme(s), workv1alpha2.AddToScheme(s), clusterv1alpha1.AddToScheme(s))
+	if err != nil {
 		return nil, fmt.Errorf("register API types: %w", err)
 	}
 	return s, nil

@@ -3,6 +3,7 @@ package promotion
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +110,7 @@ type side struct {
 	client.Client
 	created []string // for good
 	tried   []string
+	update  func(client.Object) error // what the member makes of an update
 }
 
 func newSide(t *testing.T, create func(o client.Object, dry bool) error, objects ...*unstructured.Unstructured) *side {
@@ -152,9 +154,17 @@ func newSide(t *testing.T, create func(o client.Object, dry bool) error, objects
 			}
 			return c.Create(ctx, o, opts...)
 		},
-		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
-			t.Error("nothing that is there may be changed")
-			return errBoom
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+			if !slices.Contains(opts, client.UpdateOption(client.DryRunAll)) {
+				t.Error("nothing that is there may be changed")
+				return errBoom
+			}
+			if s.update != nil {
+				if err := s.update(o); err != nil {
+					return err
+				}
+			}
+			return c.Update(ctx, o, opts...)
 		},
 		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
 			t.Error("nothing that is there may be changed")
@@ -529,7 +539,7 @@ spec:
 				}
 				return nil
 			},
-			want: "the control plane would change spec.template.spec.affinity of Deployment shop/web, and its pods in cluster m1 would be started anew",
+			want: "the pods of Deployment shop/web in cluster m1 would be started anew or stopped, as spec.template.spec.affinity would change",
 		},
 		"SpecChanged": {
 			reason: "What will be changed is said.",
@@ -541,7 +551,7 @@ spec:
 				return nil
 			},
 			made:  []string{"Deployment shop/web", "PropagationPolicy shop/p"},
-			notes: []string{"the control plane changes spec.replicas of Deployment shop/web"},
+			notes: []string{"Deployment shop/web is changed in cluster m1: spec.replicas"},
 		},
 	}
 	for name, tc := range tests {

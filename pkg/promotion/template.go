@@ -23,13 +23,26 @@ import (
 func template(o *unstructured.Unstructured) *unstructured.Unstructured {
 	t := (&unstructured.Unstructured{Object: binding.Relevant(o)}).DeepCopy()
 	keepTimeToLive(o, t)
-	t.SetLabels(without(t.GetLabels(),
+	t.SetLabels(without(t.GetLabels(), append(jobLabels(o),
 		names.ManagedLabel, names.WorkIDLabel, names.ResourceBindingIDLabel, names.ClusterResourceBindingIDLabel,
-		names.PropagationPolicyIDLabel, names.ClusterPropagationPolicyIDLabel))
+		names.PropagationPolicyIDLabel, names.ClusterPropagationPolicyIDLabel, names.ClaimedByLabel)...))
 	t.SetAnnotations(without(t.GetAnnotations(), append(names.ManagedAnnotations(),
-		names.ClusterResourceBindingNameAnnotation, names.PropagationPolicyNamespaceAnnotation,
+		names.AdoptedAnnotation, names.ClusterResourceBindingNameAnnotation, names.PropagationPolicyNamespaceAnnotation,
 		names.PropagationPolicyNameAnnotation, names.ClusterPropagationPolicyNameAnnotation)...))
 	return t
+}
+
+// jobLabels returns the labels that a Job itself has because its pods got them:
+// a server that fills in the labels of a Job takes those of its pods, among which
+// it puts the Job's name and UID. The UID is another's in the control plane.
+func jobLabels(o *unstructured.Unstructured) []string {
+	if o.GroupVersionKind().GroupKind() != (schema.GroupKind{Group: "batch", Kind: "Job"}) {
+		return nil
+	}
+	if manual, _, err := unstructured.NestedBool(o.Object, "spec", "manualSelector"); err != nil || manual {
+		return nil
+	}
+	return []string{"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"}
 }
 
 // keepTimeToLive lets a finished Job go in time. A Work does not carry that, but
@@ -81,7 +94,7 @@ const rootCA = "kube-root-ca.crt"
 // readDependencies reads from the member what the object refers to. What is not
 // there, which is allowed, is left out.
 func (p *Promoter) readDependencies(ctx context.Context, plan *Plan) error {
-	o := plan.original
+	o := plan.Template.original
 	if !p.Interpreter.Supports(o.GroupVersionKind(), configv1alpha1.InterpreterOperationInterpretDependency) {
 		p.Note(fmt.Sprintf("there is no interpreter that knows what a %s refers to: %s is promoted alone", o.GetKind(), plan.Template))
 		return nil
@@ -134,13 +147,13 @@ func (p *Promoter) readDependency(ctx context.Context, r configv1alpha1.Dependen
 	}
 	if r.Name != "" {
 		o, err := get(ctx, p.Member, gvk, client.ObjectKey{Namespace: r.Namespace, Name: r.Name})
-		if apierrors.IsNotFound(err) {
+		if apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err) {
 			return nil, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		return []Item{{Object: template(o), Resource: mapping.Resource}}, nil
+		return []Item{{Object: template(o), Resource: mapping.Resource, original: o}}, nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(r.LabelSelector)
 	if err != nil {
@@ -153,7 +166,7 @@ func (p *Promoter) readDependency(ctx context.Context, r configv1alpha1.Dependen
 	}
 	var all []Item
 	for i := range list.Items {
-		all = append(all, Item{Object: template(&list.Items[i]), Resource: mapping.Resource})
+		all = append(all, Item{Object: template(&list.Items[i]), Resource: mapping.Resource, original: &list.Items[i]})
 	}
 	return all, nil
 }
