@@ -125,7 +125,7 @@ func newShelf(bindings []binding.Object, clusters []*clusterv1alpha1.Cluster) *s
 	return s
 }
 
-func (s *shelf) client(t *testing.T) client.Client {
+func (s *shelf) client(t *testing.T) client.WithWatch {
 	t.Helper()
 	return interceptor.NewClient(newWorld(t).client, interceptor.Funcs{
 		Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
@@ -213,6 +213,40 @@ func TestWorkers(t *testing.T) {
 		if writes != 2*count {
 			t.Errorf("%d workers: %d writes", workers, writes)
 		}
+	}
+}
+
+// A write that hangs holds nobody up who is decided after it.
+func TestHangingWrite(t *testing.T) {
+	bindings, clusters := crowd(2)
+	s, second := newShelf(bindings, clusters), make(chan struct{})
+	p := startProcess(t, s, bindings)
+	inner := p.client
+	p.client = interceptor.NewClient(newWorld(t).client, interceptor.Funcs{
+		Get: func(ctx context.Context, _ client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			return inner.Get(ctx, key, o, opts...)
+		},
+		List: func(ctx context.Context, _ client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			return inner.List(ctx, list, opts...)
+		},
+		Patch: func(ctx context.Context, _ client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if o.GetName() == bindings[0].GetName() {
+				select {
+				case <-second:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+				return inner.Patch(ctx, o, patch, opts...)
+			}
+			defer close(second)
+			return inner.Patch(ctx, o, patch, opts...)
+		},
+		SubResourcePatch: func(ctx context.Context, _ client.Client, _ string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			return inner.Status().Patch(ctx, o, patch, opts...)
+		},
+	})
+	if err := p.work(t.Context(), 2, 2); err != nil {
+		t.Error(err)
 	}
 }
 

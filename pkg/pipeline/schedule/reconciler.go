@@ -179,10 +179,10 @@ func (r *Reconciler) carryOut(ctx context.Context, b binding.Object, d decision)
 		case refused == nil:
 			o.moved, b = placed != b, placed
 		case isRefusal(refused):
-			r.withdraw(ctx, b)
+			r.withdraw(ctx, b, d.clusters)
 			o.err = refused
 		case errors.Is(refused, errMoved):
-			r.withdraw(ctx, b)
+			r.withdraw(ctx, b, d.clusters)
 			return refused
 		default:
 			return refused
@@ -198,9 +198,13 @@ func (r *Reconciler) carryOut(ctx context.Context, b binding.Object, d decision)
 	return o.err
 }
 
-// withdraw takes back what was decided of b.
-func (r *Reconciler) withdraw(ctx context.Context, b binding.Object) {
-	r.pending.Withdraw(b)
+// withdraw takes back what was decided of b. Others may have what it leaves.
+func (r *Reconciler) withdraw(ctx context.Context, b binding.Object, clusters fleet) {
+	for _, name := range r.pending.Withdraw(b) {
+		if c := clusters.byName[name]; c != nil {
+			r.line.Load().roomIn(nil, c)
+		}
+	}
 	r.released(ctx, r.groups.Withdraw(b))
 }
 

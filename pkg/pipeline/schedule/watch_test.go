@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +21,7 @@ import (
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/pending"
 )
 
 // A notebook is a queue that notes what comes in, with its priority.
@@ -134,6 +137,81 @@ func TestClusterEvents(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// What found no room is tried again as soon as a cluster that it may use has more:
+// by its numbers, or since what was to come there does not.
+func TestRoomComes(t *testing.T) {
+	tiny := func(c *clusterv1alpha1.Cluster) {
+		c.Status.ResourceSummary.Allocatable[corev1.ResourceCPU] = quantity("1m")
+	}
+	cpus := func(c *clusterv1alpha1.Cluster) {
+		c.Status.ResourceSummary.Allocatable[corev1.ResourceCPU] = quantity("100")
+	}
+	taking := on("m1:2")
+	cases := map[string]struct {
+		reason string
+		event  func(ctx context.Context, w *watcher, q queue)
+		want   bool
+	}{
+		"More": {reason: "There is room for more.", want: true, event: func(ctx context.Context, w *watcher, q queue) {
+			w.clusters().Update(ctx, event.UpdateEvent{ObjectOld: cluster("m1", withRoom("1"), cpus), ObjectNew: cluster("m1", withRoom("2"), cpus)}, q)
+		}},
+		"Less": {reason: "There is room for fewer.", event: func(ctx context.Context, w *watcher, q queue) {
+			w.clusters().Update(ctx, event.UpdateEvent{ObjectOld: cluster("m1", withRoom("2"), cpus), ObjectNew: cluster("m1", withRoom("1"), cpus)}, q)
+		}},
+		"OfOtherThings": {reason: "More of what it does not lack is no help.", event: func(ctx context.Context, w *watcher, q queue) {
+			w.clusters().Update(ctx, event.UpdateEvent{ObjectOld: cluster("m1", withRoom("1"), tiny), ObjectNew: cluster("m1", withRoom("2"), tiny)}, q)
+		}},
+		"Elsewhere": {reason: "Nor is room where it must not go.", event: func(ctx context.Context, w *watcher, q queue) {
+			w.clusters().Update(ctx, event.UpdateEvent{ObjectOld: cluster("m2", withRoom("1"), cpus), ObjectNew: cluster("m2", withRoom("2"), cpus)}, q)
+		}},
+		"Gone": {reason: "Another binding, whose replicas do not show yet, goes.", want: true, event: func(ctx context.Context, w *watcher, q queue) {
+			w.bindings().Delete(ctx, event.DeleteEvent{Object: workload(taking, edited)}, q)
+		}},
+		"Over": {reason: "What is pending there never comes.", want: true, event: func(ctx context.Context, w *watcher, _ queue) {
+			now := epoch
+			w.pending = pending.New(func() time.Time { return now })
+			w.pending.Observe(workload(), workload(taking, edited))
+			now = now.Add(pending.Life)
+			w.settleOnce(ctx)
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ready := func(c *clusterv1alpha1.Cluster) {
+				c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ConditionReady, Status: metav1.ConditionTrue, LastTransitionTime: *ago(time.Hour)}}
+			}
+			world := newWorld(t, cluster("m1", withRoom("2"), ready))
+			w := newWatcher(world.client)
+			l, _ := testLine(t)
+			w.line.Store(l)
+			w.pending = pending.New(func() time.Time { return epoch })
+			w.pending.Observe(workload(), workload(taking, edited))
+
+			b := workload(toClusters("m1"), func(b binding.Object) {
+				b.SetName("waits")
+				b.BindingSpec().ReplicaRequirements = &workv1alpha2.ReplicaRequirements{ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: quantity("1")}}
+			})
+			r := world.reconciler(nil, Options{})
+			l.park(requestOf(b), r.helps(b))
+			l.AddAfter(requestOf(b), unschedulableRetry)
+			tc.event(t.Context(), w, l)
+			if got := l.pending()[placeUnschedulable] == 0; got != tc.want {
+				t.Errorf("let go: %t, want %t: %s", got, tc.want, tc.reason)
+			}
+		})
+	}
+}
+
+// A Cluster that goes without a word leaves its bindings to be scheduled again.
+func TestForcedCluster(t *testing.T) {
+	q := &notebook{in: map[string]int{}}
+	newWatcher(newWorld(t, workload(on("m1:3"), toClusters("m2"), scheduled), global(on("m2"), scheduled)).client).clusters().
+		Delete(t.Context(), event.DeleteEvent{Object: cluster("m1")}, q)
+	if diff := cmp.Diff(map[string]int{"web-deployment": 0}, q.in); diff != "" {
+		t.Errorf("enqueued (-want +got):\n%s", diff)
 	}
 }
 

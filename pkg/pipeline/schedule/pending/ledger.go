@@ -123,14 +123,18 @@ func (l *Ledger) place(b binding.Object, targets []workv1alpha2.TargetCluster) {
 	}
 }
 
-// Withdraw takes back what was decided of b: it is not written, and will not be.
-func (l *Ledger) Withdraw(b binding.Object) {
+// Withdraw takes back what was decided of b: it is not written, and will not be. It
+// returns the clusters where less is pending than before.
+func (l *Ledger) Withdraw(b binding.Object) []string {
 	if l == nil {
-		return
+		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.drop(client.ObjectKeyFromObject(b), func(d *decided) bool { return d.uid == b.GetUID() && d.generation == b.GetGeneration() })
+	key := client.ObjectKeyFromObject(b)
+	held := l.heldBy(key)
+	l.drop(key, func(d *decided) bool { return d.uid == b.GetUID() && d.generation == b.GetGeneration() })
+	return lessThan(held, l.heldBy(key))
 }
 
 // drop forgets decisions that are on their way.

@@ -225,7 +225,9 @@ func TestObserve(t *testing.T) {
 			reason: "What is not written does not count.",
 			begin: func(w *world) {
 				w.place(web(), "m1:5")
-				w.Withdraw(web())
+				if freed := w.Withdraw(web()); !slices.Equal(freed, []string{"m1"}) {
+					w.t.Errorf("freed %q", freed)
+				}
 			},
 			want: "m1:100 m2:100",
 		},
