@@ -144,8 +144,8 @@ const (
 // [registry/]repository[:tag|@digest].
 type ImageOverrider struct {
 	// Predicate finds the image. Without it the images of all containers of a Pod,
-	// ReplicaSet, Deployment, DaemonSet, StatefulSet or Job are changed, init
-	// containers excepted; in other kinds nothing is.
+	// ReplicaSet, Deployment, DaemonSet, StatefulSet, Job or CronJob are changed,
+	// init containers excepted; in other kinds nothing is.
 	// +optional
 	Predicate *ImagePredicate `json:"predicate,omitempty"`
 

@@ -115,8 +115,7 @@ type SpreadConstraint struct {
 	// +optional
 	SpreadByLabel string `json:"spreadByLabel,omitempty"`
 
-	// MaxGroups is the largest number of groups. It should always be set: 0 is not
-	// "unlimited", it selects nothing.
+	// MaxGroups is the largest number of groups. 0: any number.
 	// +optional
 	MaxGroups int `json:"maxGroups,omitempty"`
 
