@@ -46,7 +46,7 @@ func schedule(ctx context.Context, e *Env) (err error) {
 	if err != nil {
 		return err
 	}
-	s := &scheduling{e: e, plane: p, control: control}
+	s := &scheduling{e: e, plane: p, control: control, server: Watched{PID: without.cmd.Process.Pid, Name: "plane"}}
 	if err := s.many(ctx, "few", "DoesNotExist", fmt.Sprintf("%d members", len(fleetMembers())), e.Placements); err != nil {
 		return err
 	}
@@ -99,6 +99,7 @@ type scheduling struct {
 	e       *Env
 	plane   rig.Plane
 	control *load.Target
+	server  Watched // API server, its etcd and the webhook
 }
 
 // placed counts the bindings about which the scheduler has said all that there is to say.
@@ -155,6 +156,10 @@ func (s *scheduling) many(ctx context.Context, namespace, operator, label string
 	if err != nil {
 		return err
 	}
+	serverBefore, err := cpuTimes([]Watched{s.server})
+	if err != nil {
+		return err
+	}
 	begin := time.Now()
 	r, err := s.start(ctx)
 	if err != nil {
@@ -179,6 +184,11 @@ func (s *scheduling) many(ctx context.Context, namespace, operator, label string
 	}
 	writes := after.Since(before)
 	e.Add(label+": writes per binding", Count, writes.Total()/float64(count))
+	serverAfter, err := cpuTimes([]Watched{s.server})
+	if err != nil {
+		return err
+	}
+	e.Add(label+": CPU of the API server", Seconds, (serverAfter[0] - serverBefore[0]).Seconds())
 	return s.usage(label, r)
 }
 
