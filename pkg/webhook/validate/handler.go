@@ -47,7 +47,7 @@ func validating[T any, P interface {
 		if len(req.Object.Raw) == 0 {
 			return admission.Allowed("") // a deletion
 		}
-		if errs := outOfRange(req.Object.Raw, r.quantities); len(errs) > 0 {
+		if errs := OutOfRange(req.Object.Raw, r.quantities...); len(errs) > 0 {
 			if spared(req) {
 				return admission.Allowed("")
 			}
@@ -66,7 +66,7 @@ func validating[T any, P interface {
 		var was P
 		if len(req.OldObject.Raw) > 0 {
 			was = P(new(T))
-			if len(outOfRange(req.OldObject.Raw, r.quantities)) > 0 || json.Unmarshal(req.OldObject.Raw, was) != nil {
+			if len(OutOfRange(req.OldObject.Raw, r.quantities...)) > 0 || json.Unmarshal(req.OldObject.Raw, was) != nil {
 				was = nil // what is stored is broken: what takes its place is looked at as if it were new
 			}
 		}

@@ -27,11 +27,22 @@ const (
 	deepestScript = 2000
 )
 
+// longestProblem is how much is said about a script, in bytes: some of it is in
+// the message.
+const longestProblem = 300
+
 // compile says what keeps a script from being Lua, with its line.
-func compile(script string) (err error) {
+func compile(script string) error {
 	if len(script) > longestScript {
 		return fmt.Errorf("must not be longer than %d bytes, it has %d", longestScript, len(script))
 	}
+	if err := compileAny(script); err != nil {
+		return errors.New(brief.Text(err.Error(), longestProblem))
+	}
+	return nil
+}
+
+func compileAny(script string) (err error) {
 	// The compiler panics for some of what it does not expect.
 	defer func() {
 		if r := recover(); r != nil {

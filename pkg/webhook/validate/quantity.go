@@ -15,10 +15,11 @@ import (
 // characters, such as 1e-2000000000, would take hours and all memory there is.
 const longestExponent = 3
 
-// outOfRange says which quantities of an object, as JSON, are so large or small
-// that they must not even be read. Quantities are the fields of the given names,
-// and what is below them.
-func outOfRange(raw []byte, fields []string) field.ErrorList {
+// OutOfRange says which quantities of an object, as JSON, are so large or small
+// that they must not even be read: whoever reads objects of users into types with
+// quantities asks this before. Quantities are the fields of the given names, and
+// what is below them.
+func OutOfRange(raw []byte, fields ...string) field.ErrorList {
 	if len(fields) == 0 || !suspicious(raw) {
 		return nil
 	}
@@ -65,8 +66,8 @@ func suspicious(raw []byte) bool {
 		if raw[i] != 'e' && raw[i] != 'E' {
 			continue
 		}
-		before := bytes.TrimRight(raw[:i], "0123456789.")
-		if len(before) == i || !delimited(bytes.TrimRight(before, "+-"), false) {
+		// There need not be anything before it: that is read as a quantity as well.
+		if !delimited(bytes.TrimRight(raw[:i], "0123456789.+-"), false) {
 			continue
 		}
 		exponent := raw[i+1:]

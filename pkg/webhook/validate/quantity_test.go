@@ -18,13 +18,14 @@ func TestOutOfRange(t *testing.T) {
 			reason: "What is no quantity may look like one.",
 			object: `{"metadata":{"labels":{"commit":"1e12345"},"hard":"1e12345"},"spec":{"clusterName":"1e12345","list":["1e12345"],"overall":{"cpu":"1"}}}`,
 		},
-		"OtherText": {reason: "Text that is none is no quantity.", object: `{"spec":{"overall":{"a":"1e12345x","b":"x1e12345","c":"3f1e45678-0000","d":"e12345","e":"-e12345"}}}`},
+		"OtherText": {reason: "Text that is none is no quantity.", object: `{"spec":{"overall":{"a":"1e12345x","b":"x1e12345","c":"3f1e45678-0000"}}}`},
+		"NoDigits":  {reason: "Of a quantity they may be missing.", object: `{"spec":{"overall":{"a":"E12345","b":"-e12345"}}}`, want: []string{`spec.overall[a]: `, `spec.overall[b]: `}},
 		"NoJSON":    {reason: "Whoever reads it says so.", object: `{"overall":{"cpu":"1e12345"`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			compare(t, c.reason, outOfRange([]byte(c.object), []string{"overall", "hard"}), c.want)
-			if errs := outOfRange([]byte(c.object), nil); errs != nil {
+			compare(t, c.reason, OutOfRange([]byte(c.object), "overall", "hard"), c.want)
+			if errs := OutOfRange([]byte(c.object)); errs != nil {
 				t.Errorf("got %v: a kind without quantities has none out of range", errs)
 			}
 		})
