@@ -53,7 +53,7 @@ const (
 )
 
 // installedGroups are the API groups whose controllers exist. The others come with theirs.
-var installedGroups = [...]string{"policy.karmada.io", "work.karmada.io", "config.karmada.io"}
+var installedGroups = [...]string{"policy.karmada.io", "work.karmada.io", "config.karmada.io", "apps.karmada.io"}
 
 // Namespaces returns the namespaces of the control plane.
 func Namespaces() ([]*unstructured.Unstructured, error) { return decode(namespaces) }

@@ -113,7 +113,7 @@ func TestCRDs(t *testing.T) {
 			t.Errorf("%s says when it was made", u.GetName())
 		}
 	}
-	generated, err := crds.Groups("policy.karmada.io", "work.karmada.io", "config.karmada.io")
+	generated, err := crds.Groups("policy.karmada.io", "work.karmada.io", "config.karmada.io", "apps.karmada.io")
 	var want []string
 	for _, crd := range must(t, generated, err) {
 		want = append(want, crd.Name)
