@@ -21,6 +21,7 @@ import (
 
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/test/chaos/rig"
+	"github.com/karmadactl/karmadactl/test/fleetrig"
 )
 
 // strikes is how often the control plane is killed. KARMADA_KILLS makes it more thorough.
@@ -48,8 +49,8 @@ func (g *guard) watch(t *testing.T, gvr schema.GroupVersionResource, namespace s
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	for _, m := range shared.members {
-		informer := dynamicinformer.NewFilteredDynamicSharedInformerFactory(m.dynamic, 0, namespace, nil).ForResource(gvr).Informer()
+	for _, m := range shared.Members {
+		informer := dynamicinformer.NewFilteredDynamicSharedInformerFactory(m.Dynamic, 0, namespace, nil).ForResource(gvr).Informer()
 		registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
 			name, err := cache.DeletionHandlingObjectToName(obj)
 			if err != nil {
@@ -57,13 +58,13 @@ func (g *guard) watch(t *testing.T, gvr schema.GroupVersionResource, namespace s
 			}
 			g.mu.Lock()
 			defer g.mu.Unlock()
-			g.removed = append(g.removed, m.name+": "+gvr.Resource+" "+name.String())
+			g.removed = append(g.removed, m.Name+": "+gvr.Resource+" "+name.String())
 		}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		go informer.RunWithContext(ctx)
-		eventually(t, "the guard sees "+m.name, func() error {
+		fleetrig.Eventually(t, "the guard sees "+m.Name, func() error {
 			if !registration.HasSynced() {
 				return errors.New("it has not seen everything yet")
 			}
@@ -81,32 +82,12 @@ func (g *guard) check(t *testing.T) {
 	}
 }
 
-// planeProcess is the process that holds the control plane.
-func planeProcess(t *testing.T) rig.Process {
-	t.Helper()
-	var found rig.Process
-	eventually(t, "the control plane runs", func() error {
-		running, err := shared.Processes()
-		if err != nil {
-			return err
-		}
-		for _, p := range running {
-			if p.Role() == "plane" {
-				found = p
-				return nil
-			}
-		}
-		return fmt.Errorf("there is %v", running)
-	})
-	return found
-}
-
 // TestKilledUnderLoad kills the control plane while objects are created and changed.
 func TestKilledUnderLoad(t *testing.T) {
 	const namespace, count = "killed", 40
-	makeNamespace(t, namespace)
-	shared.control.create(t, every(t, namespace, "v1", "ConfigMap"))
-	shared.control.create(t, every(t, namespace, "apps/v1", "Deployment"))
+	shared.MakeNamespace(t, namespace)
+	shared.Control.Create(t, every(t, namespace, "v1", "ConfigMap"))
+	shared.Control.Create(t, every(t, namespace, "apps/v1", "Deployment"))
 	var g guard
 	g.watch(t, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, namespace)
 	g.watch(t, schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, namespace)
@@ -115,18 +96,18 @@ func TestKilledUnderLoad(t *testing.T) {
 	var load sync.WaitGroup
 	load.Go(func() {
 		for i := range count {
-			u := configMap(t, namespace, fmt.Sprintf("c%d", i), "one")
-			persist(t, "create", func() error { return shared.control.ensure(t.Context(), u) })
+			u := fleetrig.ConfigMap(t, namespace, fmt.Sprintf("c%d", i), "one")
+			persist(t, "create", func() error { return shared.Control.Ensure(t.Context(), u) })
 			d := deployment(t, namespace, fmt.Sprintf("d%d", i))
-			persist(t, "create", func() error { return shared.control.ensure(t.Context(), d) })
-			u = configMap(t, namespace, u.GetName(), "two")
-			persist(t, "change", func() error { return shared.control.ensure(t.Context(), u) })
+			persist(t, "create", func() error { return shared.Control.Ensure(t.Context(), d) })
+			u = fleetrig.ConfigMap(t, namespace, u.GetName(), "two")
+			persist(t, "change", func() error { return shared.Control.Ensure(t.Context(), u) })
 		}
 		close(done)
 	})
 	random := rand.New(rand.NewPCG(7, 1))
 	for range strikes(t) {
-		victim := planeProcess(t)
+		victim := shared.Process(t)
 		wait := time.NewTimer(time.Second + time.Duration(random.Int64N(int64(3*time.Second))))
 		select {
 		case <-wait.C:
@@ -137,22 +118,16 @@ func TestKilledUnderLoad(t *testing.T) {
 		if err := victim.Signal(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the supervisor starts the control plane again", func() error {
-			status, err := shared.Status(t.Context())
-			if err == nil && !status.Healthy {
-				err = errors.New("it is not healthy")
-			}
-			return err
-		})
+		shared.Healthy(t, "the supervisor starts the control plane again")
 	}
 	<-done
 	load.Wait()
 	for i := range count {
-		for _, m := range shared.members {
-			m.await(t, configMap(t, namespace, fmt.Sprintf("c%d", i), ""), "all converge", all(isOurs, holdsValue("two")))
-			m.await(t, deployment(t, namespace, fmt.Sprintf("d%d", i)), "all converge", isOurs)
+		for _, m := range shared.Members {
+			m.Await(t, fleetrig.ConfigMap(t, namespace, fmt.Sprintf("c%d", i), ""), "all converge", fleetrig.All(fleetrig.IsOurs, fleetrig.HoldsValue("two")))
+			m.Await(t, deployment(t, namespace, fmt.Sprintf("d%d", i)), "all converge", fleetrig.IsOurs)
 		}
-		shared.control.await(t, deployment(t, namespace, fmt.Sprintf("d%d", i)), "its status is back", func(u *unstructured.Unstructured) error {
+		shared.Control.Await(t, deployment(t, namespace, fmt.Sprintf("d%d", i)), "its status is back", func(u *unstructured.Unstructured) error {
 			if got, _, _ := unstructured.NestedInt64(u.Object, "status", "readyReplicas"); got != 3 {
 				return fmt.Errorf("readyReplicas is %d, want 3", got)
 			}
@@ -164,18 +139,8 @@ func TestKilledUnderLoad(t *testing.T) {
 
 func deployment(t *testing.T, namespace, name string) *unstructured.Unstructured {
 	t.Helper()
-	return object(t, fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s, namespace: %s}, spec: {replicas: 1, selector: {matchLabels: {app: %[1]s}},
+	return fleetrig.Object(t, fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s, namespace: %s}, spec: {replicas: 1, selector: {matchLabels: {app: %[1]s}},
 		template: {metadata: {labels: {app: %[1]s}}, spec: {containers: [{name: web, image: "nginx:1.27.0"}]}}}}`, name, namespace))
-}
-
-// ensure makes the object be there, as a user does who applies it again after an error.
-func (c *cluster) ensure(ctx context.Context, u *unstructured.Unstructured) error {
-	r, err := c.resource(u)
-	if err != nil {
-		return err
-	}
-	_, err = r.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: "user", Force: true})
-	return err
 }
 
 // persist does something until it succeeds.
@@ -189,21 +154,21 @@ func persist(t *testing.T, what string, do func() error) {
 // do not wait for it, and that nothing is removed.
 func TestMemberStopped(t *testing.T) {
 	const namespace = "away"
-	makeNamespace(t, namespace)
-	shared.control.create(t, every(t, namespace, "v1", "ConfigMap"))
-	before, gone, changed := configMap(t, namespace, "before", "v"), configMap(t, namespace, "gone", "v"), configMap(t, namespace, "changed", "v")
+	shared.MakeNamespace(t, namespace)
+	shared.Control.Create(t, every(t, namespace, "v1", "ConfigMap"))
+	before, gone, changed := fleetrig.ConfigMap(t, namespace, "before", "v"), fleetrig.ConfigMap(t, namespace, "gone", "v"), fleetrig.ConfigMap(t, namespace, "changed", "v")
 	for _, u := range []*unstructured.Unstructured{before, gone, changed} {
-		shared.control.create(t, u)
+		shared.Control.Create(t, u)
 	}
 	uids := map[string]string{}
-	for _, m := range shared.members {
+	for _, m := range shared.Members {
 		for _, u := range []*unstructured.Unstructured{before, gone, changed} {
-			uids[m.name+u.GetName()] = string(m.await(t, u, "it is created", isOurs).GetUID())
+			uids[m.Name+u.GetName()] = string(m.Await(t, u, "it is created", fleetrig.IsOurs).GetUID())
 		}
 	}
 	for _, i := range []int{0, 2} {
-		m := shared.members[i]
-		running, err := rig.FindProcesses(shared.playground.MemberDir(m.name))
+		m := shared.Members[i]
+		running, err := rig.FindProcesses(shared.Playground.MemberDir(m.Name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,25 +178,25 @@ func TestMemberStopped(t *testing.T) {
 			}
 		}
 	}
-	during := configMap(t, namespace, "during", "v")
-	shared.control.create(t, during)
-	shared.control.delete(t, gone)
-	shared.control.patch(t, changed, `{"data":{"value":"w"}}`)
-	there := shared.members[1]
-	there.await(t, during, "the others do not wait", isOurs)
-	there.await(t, gone, "the others do not wait", isGone)
-	there.await(t, changed, "the others do not wait", holdsValue("w"))
+	during := fleetrig.ConfigMap(t, namespace, "during", "v")
+	shared.Control.Create(t, during)
+	shared.Control.Delete(t, gone)
+	shared.Control.Patch(t, changed, `{"data":{"value":"w"}}`)
+	there := shared.Members[1]
+	there.Await(t, during, "the others do not wait", fleetrig.IsOurs)
+	there.Await(t, gone, "the others do not wait", fleetrig.IsGone)
+	there.Await(t, changed, "the others do not wait", fleetrig.HoldsValue("w"))
 
-	if err := shared.playground.Up(t.Context(), len(shared.members), memberNodes); err != nil {
+	if err := shared.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range shared.members {
-		m.await(t, during, "what came meanwhile comes", isOurs)
-		m.await(t, gone, "what went meanwhile goes", isGone)
-		m.await(t, changed, "what changed meanwhile changes", holdsValue("w"))
+	for _, m := range shared.Members {
+		m.Await(t, during, "what came meanwhile comes", fleetrig.IsOurs)
+		m.Await(t, gone, "what went meanwhile goes", fleetrig.IsGone)
+		m.Await(t, changed, "what changed meanwhile changes", fleetrig.HoldsValue("w"))
 		for _, u := range []*unstructured.Unstructured{before, changed} {
-			if now := m.await(t, u, "the rest stays", isOurs); string(now.GetUID()) != uids[m.name+u.GetName()] {
-				t.Errorf("on %s, %s was made anew", m.name, u.GetName())
+			if now := m.Await(t, u, "the rest stays", fleetrig.IsOurs); string(now.GetUID()) != uids[m.Name+u.GetName()] {
+				t.Errorf("on %s, %s was made anew", m.Name, u.GetName())
 			}
 		}
 	}
@@ -241,27 +206,27 @@ func TestMemberStopped(t *testing.T) {
 func written(t *testing.T) map[string]string {
 	t.Helper()
 	versions := map[string]string{}
-	note := func(c *cluster, gvr schema.GroupVersionResource, selector string) {
-		list, err := c.dynamic.Resource(gvr).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
+	note := func(c *fleetrig.Cluster, gvr schema.GroupVersionResource, selector string) {
+		list, err := c.Dynamic.Resource(gvr).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
 		if err != nil {
-			t.Fatalf("list %s on %s: %v", gvr.Resource, c.name, err)
+			t.Fatalf("list %s on %s: %v", gvr.Resource, c.Name, err)
 		}
 		for _, u := range list.Items {
-			versions[fmt.Sprintf("%s on %s: %s/%s", gvr.Resource, c.name, u.GetNamespace(), u.GetName())] = u.GetResourceVersion()
+			versions[fmt.Sprintf("%s on %s: %s/%s", gvr.Resource, c.Name, u.GetNamespace(), u.GetName())] = u.GetResourceVersion()
 		}
 	}
 	work := func(version, resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: "work.karmada.io", Version: version, Resource: resource}
 	}
 	configMaps, deployments := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	note(shared.control, work("v1alpha1", "works"), "")
-	note(shared.control, work("v1alpha2", "resourcebindings"), "")
-	note(shared.control, work("v1alpha2", "clusterresourcebindings"), "")
-	note(shared.control, schema.GroupVersionResource{Group: "policy.karmada.io", Version: "v1alpha1", Resource: "propagationpolicies"}, "")
-	note(shared.control, configMaps, names.PropagationPolicyIDLabel)
-	note(shared.control, deployments, names.PropagationPolicyIDLabel)
-	note(shared.control, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "")
-	for _, m := range shared.members {
+	note(shared.Control, work("v1alpha1", "works"), "")
+	note(shared.Control, work("v1alpha2", "resourcebindings"), "")
+	note(shared.Control, work("v1alpha2", "clusterresourcebindings"), "")
+	note(shared.Control, schema.GroupVersionResource{Group: "policy.karmada.io", Version: "v1alpha1", Resource: "propagationpolicies"}, "")
+	note(shared.Control, configMaps, names.PropagationPolicyIDLabel)
+	note(shared.Control, deployments, names.PropagationPolicyIDLabel)
+	note(shared.Control, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "")
+	for _, m := range shared.Members {
 		note(m, configMaps, names.ManagedLabel)
 		note(m, deployments, names.ManagedLabel)
 		note(m, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, names.ManagedLabel)
@@ -272,10 +237,10 @@ func written(t *testing.T) map[string]string {
 // beats waits for two heartbeats of the agent, and as many looks at a push member.
 func beats(t *testing.T) {
 	t.Helper()
-	lease := object(t, `{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {namespace: karmada-cluster, name: member3}}`)
+	lease := fleetrig.Object(t, `{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {namespace: karmada-cluster, name: member3}}`)
 	last, count := "", 0
-	eventually(t, "two heartbeats come", func() error {
-		u, err := shared.control.get(t.Context(), lease)
+	fleetrig.Eventually(t, "two heartbeats come", func() error {
+		u, err := shared.Control.Get(t.Context(), lease)
 		if err != nil || u == nil {
 			return fmt.Errorf("no lease: %w", err)
 		}
@@ -292,15 +257,15 @@ func beats(t *testing.T) {
 // TestNothingIsWritten checks that nothing is written when nothing changes, also after a start.
 func TestNothingIsWritten(t *testing.T) {
 	const namespace = "quiet"
-	makeNamespace(t, namespace)
-	shared.control.create(t, every(t, namespace, "v1", "ConfigMap"))
-	shared.control.create(t, every(t, namespace, "apps/v1", "Deployment"))
+	shared.MakeNamespace(t, namespace)
+	shared.Control.Create(t, every(t, namespace, "v1", "ConfigMap"))
+	shared.Control.Create(t, every(t, namespace, "apps/v1", "Deployment"))
 	for i := range 5 {
-		shared.control.create(t, configMap(t, namespace, fmt.Sprintf("c%d", i), "v"))
-		shared.control.create(t, deployment(t, namespace, fmt.Sprintf("d%d", i)))
+		shared.Control.Create(t, fleetrig.ConfigMap(t, namespace, fmt.Sprintf("c%d", i), "v"))
+		shared.Control.Create(t, deployment(t, namespace, fmt.Sprintf("d%d", i)))
 	}
 	for i := range 5 {
-		shared.control.await(t, deployment(t, namespace, fmt.Sprintf("d%d", i)), "its status is back", func(u *unstructured.Unstructured) error {
+		shared.Control.Await(t, deployment(t, namespace, fmt.Sprintf("d%d", i)), "its status is back", func(u *unstructured.Unstructured) error {
 			if got, _, _ := unstructured.NestedInt64(u.Object, "status", "readyReplicas"); got != 3 {
 				return fmt.Errorf("readyReplicas is %d, want 3", got)
 			}
@@ -308,7 +273,7 @@ func TestNothingIsWritten(t *testing.T) {
 		})
 	}
 	var before map[string]string
-	eventually(t, "what was done before has ended: two heartbeats come in which nothing is written", func() error {
+	fleetrig.Eventually(t, "what was done before has ended: two heartbeats come in which nothing is written", func() error {
 		before = written(t)
 		beats(t)
 		if diff := cmp.Diff(before, written(t)); diff != "" {

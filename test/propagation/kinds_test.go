@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/karmadactl/karmadactl/pkg/names"
+	"github.com/karmadactl/karmadactl/test/fleetrig"
 )
 
 // A kind is one row of the table: an object, a field of it, and the values that the field has after a change here and
@@ -153,8 +154,8 @@ func crd(plural, kind string) string {
 
 // TestKinds takes an object of each kind through everything that can happen to it.
 func TestKinds(t *testing.T) {
-	namespace := object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: app}}`)
-	shared.control.create(t, namespace)
+	namespace := fleetrig.Object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: app}}`)
+	shared.Control.Create(t, namespace)
 	for name, k := range kinds() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -165,25 +166,25 @@ func TestKinds(t *testing.T) {
 
 func (k kind) run(t *testing.T, policyName string) {
 	for i, manifest := range k.before {
-		u := object(t, manifest)
-		shared.control.create(t, policyFor(u, fmt.Sprintf("%s-%d", policyName, i), false))
-		shared.control.create(t, u)
+		u := fleetrig.Object(t, manifest)
+		shared.Control.Create(t, policyFor(u, fmt.Sprintf("%s-%d", policyName, i), false))
+		shared.Control.Create(t, u)
 	}
-	template := object(t, k.manifest)
+	template := fleetrig.Object(t, k.manifest)
 	policy := policyFor(template, policyName, false)
 
-	shared.control.create(t, template)
-	shared.control.create(t, policy)
-	for _, m := range shared.members {
-		m.await(t, template, "it is created, and marked as ours", all(k.has(k.value), isOurs))
+	shared.Control.Create(t, template)
+	shared.Control.Create(t, policy)
+	for _, m := range shared.Members {
+		m.Await(t, template, "it is created, and marked as ours", fleetrig.All(k.has(k.value), fleetrig.IsOurs))
 	}
 
-	shared.control.patch(t, template, k.setting(k.changed))
-	for _, m := range shared.members {
-		m.await(t, template, "it is changed", k.has(k.changed))
+	shared.Control.Patch(t, template, k.setting(k.changed))
+	for _, m := range shared.Members {
+		m.Await(t, template, "it is changed", k.has(k.changed))
 	}
 	if k.status != nil {
-		shared.control.await(t, template, "its status is back", func(u *unstructured.Unstructured) error {
+		shared.Control.Await(t, template, "its status is back", func(u *unstructured.Unstructured) error {
 			for name, want := range k.status {
 				if got, _, _ := unstructured.NestedFieldNoCopy(u.Object, "status", name); !reflect.DeepEqual(got, want) {
 					return fmt.Errorf("status.%s is %v, want %v", name, got, want)
@@ -194,47 +195,47 @@ func (k kind) run(t *testing.T, policyName string) {
 	}
 
 	uids := map[string]string{}
-	for _, m := range shared.members {
-		m.patch(t, template, k.setting(k.drifted))
-		m.await(t, template, "what somebody changes on the member is changed back", k.has(k.changed))
+	for _, m := range shared.Members {
+		m.Patch(t, template, k.setting(k.drifted))
+		m.Await(t, template, "what somebody changes on the member is changed back", k.has(k.changed))
 	}
-	for _, m := range shared.members {
-		before := m.await(t, template, "it is there", isThere)
-		m.delete(t, template)
-		after := m.await(t, template, "what somebody deletes on the member comes back", all(k.has(k.changed), func(u *unstructured.Unstructured) error {
+	for _, m := range shared.Members {
+		before := m.Await(t, template, "it is there", fleetrig.IsThere)
+		m.Delete(t, template)
+		after := m.Await(t, template, "what somebody deletes on the member comes back", fleetrig.All(k.has(k.changed), func(u *unstructured.Unstructured) error {
 			if u.GetUID() == before.GetUID() {
 				return errors.New("it is still the old one")
 			}
 			return nil
 		}))
-		uids[m.name] = string(after.GetUID())
+		uids[m.Name] = string(after.GetUID())
 	}
 
-	shared.control.delete(t, policy)
-	shared.control.await(t, policy, "it goes", isGone)
-	shared.control.await(t, template, "nobody claims it any more", isUnclaimed)
-	shared.control.create(t, policy)
-	shared.control.await(t, template, "the policy that came back claims it", isClaimed)
-	for _, m := range shared.members {
-		m.await(t, template, "it never went, though its policy did", all(k.has(k.changed), func(u *unstructured.Unstructured) error {
-			if got := string(u.GetUID()); got != uids[m.name] {
-				return fmt.Errorf("its UID is %s, was %s", got, uids[m.name])
+	shared.Control.Delete(t, policy)
+	shared.Control.Await(t, policy, "it goes", fleetrig.IsGone)
+	shared.Control.Await(t, template, "nobody claims it any more", isUnclaimed)
+	shared.Control.Create(t, policy)
+	shared.Control.Await(t, template, "the policy that came back claims it", isClaimed)
+	for _, m := range shared.Members {
+		m.Await(t, template, "it never went, though its policy did", fleetrig.All(k.has(k.changed), func(u *unstructured.Unstructured) error {
+			if got := string(u.GetUID()); got != uids[m.Name] {
+				return fmt.Errorf("its UID is %s, was %s", got, uids[m.Name])
 			}
 			return nil
 		}))
 	}
 
-	shared.control.delete(t, template)
-	for _, m := range shared.members {
-		m.await(t, template, "what is deleted in the control plane goes", isGone)
+	shared.Control.Delete(t, template)
+	for _, m := range shared.Members {
+		m.Await(t, template, "what is deleted in the control plane goes", fleetrig.IsGone)
 	}
-	shared.control.await(t, template, "it goes", isGone)
+	shared.Control.Await(t, template, "it goes", fleetrig.IsGone)
 
 	// Once more, to be preserved.
-	shared.control.patch(t, policy, `{"spec":{"preserveResourcesOnDeletion":true}}`)
-	shared.control.create(t, template)
-	for _, m := range shared.members {
-		m.await(t, template, "it is created again", all(k.has(k.value), isOurs))
+	shared.Control.Patch(t, policy, `{"spec":{"preserveResourcesOnDeletion":true}}`)
+	shared.Control.Create(t, template)
+	for _, m := range shared.Members {
+		m.Await(t, template, "it is created again", fleetrig.All(k.has(k.value), fleetrig.IsOurs))
 	}
 	bound := &unstructured.Unstructured{}
 	bound.SetAPIVersion("work.karmada.io/v1alpha2")
@@ -244,7 +245,7 @@ func (k kind) run(t *testing.T, policyName string) {
 	}
 	bound.SetNamespace(template.GetNamespace())
 	bound.SetName(names.Binding(template.GetKind(), template.GetName()))
-	shared.control.await(t, bound, "it has heard that objects are to be preserved", func(u *unstructured.Unstructured) error {
+	shared.Control.Await(t, bound, "it has heard that objects are to be preserved", func(u *unstructured.Unstructured) error {
 		if u == nil {
 			return errors.New("it is not there")
 		}
@@ -253,19 +254,19 @@ func (k kind) run(t *testing.T, policyName string) {
 		}
 		return nil
 	})
-	shared.control.delete(t, template)
-	shared.control.await(t, template, "it goes", isGone)
-	shared.control.await(t, bound, "its binding goes with it", isGone)
-	for _, m := range shared.members {
-		m.await(t, template, "it is preserved, and not ours any more", all(k.has(k.value), func(u *unstructured.Unstructured) error {
-			if isOurs(u) == nil {
+	shared.Control.Delete(t, template)
+	shared.Control.Await(t, template, "it goes", fleetrig.IsGone)
+	shared.Control.Await(t, bound, "its binding goes with it", fleetrig.IsGone)
+	for _, m := range shared.Members {
+		m.Await(t, template, "it is preserved, and not ours any more", fleetrig.All(k.has(k.value), func(u *unstructured.Unstructured) error {
+			if fleetrig.IsOurs(u) == nil {
 				return errors.New("it is still marked as ours")
 			}
 			return nil
 		}))
-		m.delete(t, template)
+		m.Delete(t, template)
 	}
-	shared.control.delete(t, policy)
+	shared.Control.Delete(t, policy)
 }
 
 // policyFor is a policy for one object.
@@ -319,27 +320,6 @@ func (k kind) has(want any) func(*unstructured.Unstructured) error {
 		}
 		return nil
 	}
-}
-
-func all(checks ...func(*unstructured.Unstructured) error) func(*unstructured.Unstructured) error {
-	return func(u *unstructured.Unstructured) error {
-		for _, check := range checks {
-			if err := check(u); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
-func isOurs(u *unstructured.Unstructured) error {
-	if u == nil {
-		return errors.New("it is not there")
-	}
-	if u.GetLabels()[names.ManagedLabel] != names.True {
-		return fmt.Errorf("it is not marked as ours: its labels are %v", u.GetLabels())
-	}
-	return nil
 }
 
 func isClaimed(u *unstructured.Unstructured) error {
