@@ -63,7 +63,7 @@ func (e *Explainer) Explain(ctx context.Context, template *unstructured.Unstruct
 	}
 	j := &judge{Explainer: e, facts: f, ranking: r, told: x.Clusters, dry: d}
 	x.Findings = j.judge()
-	x.Summary = x.summarize(cluster)
+	x.Summary = x.summarize(cluster, f.lacks("Works"))
 	return x, nil
 }
 
@@ -103,8 +103,8 @@ func (f *facts) tellBinding() *Binding {
 	return told
 }
 
-// summarize says the most important in one line.
-func (x *Explanation) summarize(cluster string) string {
+// summarize says the most important in one line. Blind is who could not read Works.
+func (x *Explanation) summarize(cluster string, blind bool) string {
 	what := x.Template.Kind + " " + pathOf(x.Template.Namespace, x.Template.Name)
 	chosen, applied, healthy := 0, 0, 0
 	for _, c := range x.Clusters {
@@ -135,6 +135,8 @@ func (x *Explanation) summarize(cluster string) string {
 		return fmt.Sprintf("%s is not for cluster %s%s", what, cluster, x.whyNot(first))
 	case chosen == 0:
 		return fmt.Sprintf("%s is for no cluster%s", what, first)
+	case blind:
+		return fmt.Sprintf("%s is for %s; what has become of it there could not be read", what, clusters(chosen))
 	case cluster != "" && applied == 0:
 		return fmt.Sprintf("%s is for cluster %s, which does not have it%s", what, cluster, first)
 	case cluster != "":

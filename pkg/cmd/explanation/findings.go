@@ -116,6 +116,7 @@ func (j *judge) judgePolicy() {
 	p := r.counts
 	if p == nil {
 		switch {
+		case len(j.found) > 0 && r.claimed: // said above
 		case required || j.binding != nil && j.isManaged() || j.lacks("Policies"):
 		case j.binding != nil && isOurs(j.binding):
 			j.add(Released, nil, j.policies(), "no policy propagates it any more; what clusters have of it stays there as it is")
@@ -206,7 +207,7 @@ func (j *judge) judgeBinding() {
 	if s := spec.Suspension; s != nil {
 		if ptr.Deref(s.Scheduling, false) {
 			j.add(SchedulingSuspended, nil, j.command(`patch %s --type=merge -p '{"spec":{"suspension":{"scheduling":null}}}'`, j.bindingRef()),
-				"spec.suspension.scheduling of its binding keeps the scheduler away: it stays in the clusters that it has")
+				"spec.suspension.scheduling of its binding keeps the scheduler away%s", cmp.Or(j.whereItIs(), ", and it gets no clusters"))
 		}
 		if ptr.Deref(s.Dispatching, false) {
 			j.add(DispatchingSuspended, nil, j.resume(), "dispatching is suspended: clusters keep what they have, and get nothing new")

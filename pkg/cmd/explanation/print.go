@@ -18,7 +18,7 @@ import (
 // Print writes an explanation for people, as of a time.
 func Print(w io.Writer, x *Explanation, s Style, now time.Time) error {
 	p := &printer{x: x, style: s, now: now}
-	p.out.WriteString(s.wrap("", s.Bold(x.Summary)+"."))
+	p.out.WriteString(s.wrap("", s.Bold(strings.TrimSuffix(x.Summary, ".")+".")))
 	p.section("POLICY", p.policies)
 	p.section("BINDING", p.binding)
 	p.section("CLUSTERS", p.clusters)
@@ -332,7 +332,7 @@ func (p *printer) findings() {
 		if f.Since != nil {
 			text += fmt.Sprintf(" (for %s)", p.ago(f.Since))
 		}
-		p.out.WriteString(p.style.wrap(number, p.style.Open(string(f.Code))+" "+text))
+		p.out.WriteString(p.style.wrap(number, p.style.Open(string(f.Code))+": "+text))
 		if f.Next != "" {
 			// A command is copied: it stays on one line.
 			p.out.WriteString(strings.Repeat(" ", len(number)) + "next: " + f.Next + "\n")

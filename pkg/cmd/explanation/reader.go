@@ -306,7 +306,12 @@ func (f *facts) readWarnings(ctx context.Context, reader client.Reader) error {
 	f.warnings = slices.Concat(found...)
 	slices.SortStableFunc(f.warnings, func(a, b Warning) int { return timeOf(b.Last).Compare(timeOf(a.Last)) })
 	f.warnings = f.warnings[:min(len(f.warnings), mostWarnings)]
-	return errors.Join(errs...)
+	for _, err := range errs {
+		if err != nil {
+			return err // the others are for the same reason, as a rule
+		}
+	}
+	return nil
 }
 
 func warningsOf(events []corev1.Event, about string) []Warning {

@@ -67,7 +67,7 @@ func (s Style) wrap(first, text string) string {
 	var b strings.Builder
 	line, length := first, 0
 	for _, word := range words {
-		n := utf8.RuneCountInString(word)
+		n := columns(word)
 		switch {
 		case length == 0:
 		case length+1+n > room:
@@ -82,6 +82,14 @@ func (s Style) wrap(first, text string) string {
 	}
 	b.WriteString(line + "\n")
 	return b.String()
+}
+
+// columns counts the columns of text, without its colours.
+func columns(text string) int {
+	for _, code := range []string{bold, red, green, yellow, reset} {
+		text = strings.ReplaceAll(text, code, "")
+	}
+	return utf8.RuneCountInString(text)
 }
 
 // Clip cuts a line to the width, so that no line of a drawing is broken.
