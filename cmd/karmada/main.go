@@ -4,6 +4,7 @@ package main
 import (
 	"fmt"
 	"os"
+	_ "time/tzdata" // hosts and images need not have time zones
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"

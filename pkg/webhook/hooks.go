@@ -13,6 +13,7 @@ import (
 	autoscalingv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/autoscaling/v1alpha1"
 	policyv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/policy/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
+	"github.com/karmadactl/karmadactl/pkg/webhook/validate"
 )
 
 // A Hook is one admission webhook.
@@ -35,7 +36,7 @@ func Hooks(d Defaults) []Hook {
 		{"resourcebinding.karmada.io", "/mutate-resourcebinding", mutating[metav1.PartialObjectMetadata](d.ResourceBinding)},
 		{"clusterresourcebinding.karmada.io", "/mutate-clusterresourcebinding", mutating[metav1.PartialObjectMetadata](d.ClusterResourceBinding)},
 		{"work.karmada.io", "/mutate-work", mutating[workv1alpha1.Work](d.Work)},
-		{"autoscaling.karmada.io", "/mutate-federatedhpa", mutating[autoscalingv1alpha1.FederatedHPA](d.FederatedHPA)},
+		{"autoscaling.karmada.io", "/mutate-federatedhpa", legible(mutating[autoscalingv1alpha1.FederatedHPA](d.FederatedHPA), "value", "averageValue", "tolerance")},
 		{"multiclusterservice.karmada.io", "/mutate-multiclusterservice", mutating[metav1.PartialObjectMetadata](d.MultiClusterService)},
 	}
 }
@@ -49,13 +50,16 @@ func mutating[T any, P interface {
 	return admission.HandlerFunc(func(_ context.Context, req admission.Request) admission.Response {
 		now := P(new(T))
 		if err := json.Unmarshal(req.Object.Raw, now); err != nil {
-			return unreadable("object", err)
+			return unreadable(err)
 		}
 		var was P
 		if len(req.OldObject.Raw) > 0 {
 			was = P(new(T))
-			if err := json.Unmarshal(req.OldObject.Raw, was); err != nil {
-				return unreadable("object that is replaced", err)
+			if json.Unmarshal(req.OldObject.Raw, was) != nil {
+				was = P(new(T)) // it must be possible to mend it
+				if err := json.Unmarshal(onlyMetadata(req.OldObject.Raw), was); err != nil {
+					return unreadable(err)
+				}
 			}
 		}
 		before, err := content(now)
@@ -71,7 +75,7 @@ func mutating[T any, P interface {
 		}
 		var raw map[string]any
 		if err := json.Unmarshal(req.Object.Raw, &raw); err != nil {
-			return unreadable("object", err)
+			return unreadable(err)
 		}
 		data, err := json.Marshal(overlaid(raw, before, after))
 		if err != nil {
@@ -81,8 +85,37 @@ func mutating[T any, P interface {
 	})
 }
 
-func unreadable(what string, err error) admission.Response {
-	return admission.Errored(http.StatusBadRequest, fmt.Errorf("read the %s: %w", what, err))
+// onlyMetadata is what says which object it is, of an object the rest of which
+// nobody can read.
+func onlyMetadata(raw []byte) []byte {
+	var o struct {
+		Metadata map[string]any `json:"metadata"`
+	}
+	if json.Unmarshal(raw, &o) != nil {
+		return raw
+	}
+	data, err := json.Marshal(o)
+	if err != nil {
+		return raw
+	}
+	return data
+}
+
+// legible leaves objects alone of which quantities, in the fields of these names,
+// take for ever to read. Validation refuses them.
+func legible(next admission.Handler, quantities ...string) admission.Handler {
+	return admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
+		for _, raw := range [][]byte{req.Object.Raw, req.OldObject.Raw} {
+			if len(validate.OutOfRange(raw, quantities...)) > 0 {
+				return admission.Allowed("")
+			}
+		}
+		return next.Handle(ctx, req)
+	})
+}
+
+func unreadable(err error) admission.Response {
+	return admission.Errored(http.StatusBadRequest, fmt.Errorf("read the object: %w", err))
 }
 
 func failed(err error) admission.Response {

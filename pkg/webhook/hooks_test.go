@@ -110,11 +110,15 @@ func TestHandlers(t *testing.T) {
 			code:   400, message: "read the object",
 		},
 		"UnreadableOld": {
-			reason: "So is who has something unreadable stored.",
-			hook:   "propagationpolicy.karmada.io",
-			old:    `{"spec":[]}`,
-			now:    `{"spec":{"resourceSelectors":[]}}`,
-			code:   400, message: "read the object that is replaced",
+			reason: "What nobody can read can be mended.",
+			hook:   "clusterpropagationpolicy.karmada.io",
+			old:    `{"metadata":{"name":"p","labels":{"clusterpropagationpolicy.karmada.io/permanent-id":"id"}},"spec":[]}`,
+			now:    `{"metadata":{"name":"p","finalizers":["karmada.io/cluster-propagation-policy-controller"],"labels":{"clusterpropagationpolicy.karmada.io/permanent-id":"id"}},"spec":{"resourceSelectors":[]}}`,
+		},
+		"Endless": {
+			reason: "A quantity that would take for ever to read is validation's to refuse.",
+			hook:   "autoscaling.karmada.io",
+			now:    `{"metadata":{"namespace":"shop","name":"a"},"spec":{"metrics":[{"resource":{"target":{"value":"1e10444440"}}}]}}`,
 		},
 	}
 	for name, c := range cases {
