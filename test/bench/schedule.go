@@ -132,10 +132,10 @@ func (s *scheduling) binding(namespace, operator string) (func(i int) *unstructu
 	return load.Numbered(u), nil
 }
 
-// start starts the scheduler.
+// start starts the scheduler, as who it is in the control plane: the webhook is not asked about what it writes.
 func (s *scheduling) start(ctx context.Context) (*role, error) {
-	return startRole(ctx, s.e, "karmada-scheduler", "--kubeconfig="+s.plane.Kubeconfig(), "--leader-elect=false",
-		"--health-probe-bind-address=0", "--metrics-bind-address=0")
+	return startRole(ctx, s.e, "karmada-scheduler", "--kubeconfig="+filepath.Join(s.plane.Dir, "kubeconfig", "karmada-controller-manager.config"),
+		"--leader-elect=false", "--health-probe-bind-address=0", "--metrics-bind-address=0")
 }
 
 // many creates bindings while there is no scheduler, starts one, and measures from the first decision to the last.
