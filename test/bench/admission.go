@@ -73,14 +73,31 @@ func admissionAtWebhook(ctx context.Context, e *Env, control *load.Target) error
 		if err != nil {
 			return err
 		}
-		if ask.kind == "validating" { // what has been filled in before
-			object.SetLabels(map[string]string{"propagationpolicy.karmada.io/permanent-id": "7a9e0f4c-6a3b-4f6e-9a53-3f9f1c0a2b11"})
+		if ask.kind == "validating" {
+			if err := fillIn(object); err != nil {
+				return err
+			}
 		}
 		if err := e.atRate(ctx, fmt.Sprintf("%s %s, at the webhook", ask.kind, ask.name), load.Numbered(object), hooks[i].Review); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// fillIn does to a policy what the webhooks do that come before those that check it.
+func fillIn(policy *unstructured.Unstructured) error {
+	policy.SetLabels(map[string]string{"propagationpolicy.karmada.io/permanent-id": "7a9e0f4c-6a3b-4f6e-9a53-3f9f1c0a2b11"})
+	selectors, _, err := unstructured.NestedSlice(policy.Object, "spec", "resourceSelectors")
+	if err != nil {
+		return fmt.Errorf("read the selectors of %s: %w", policy.GetName(), err)
+	}
+	for _, s := range selectors {
+		if selector, ok := s.(map[string]any); ok {
+			selector["namespace"] = policy.GetNamespace()
+		}
+	}
+	return unstructured.SetNestedSlice(policy.Object, selectors, "spec", "resourceSelectors")
 }
 
 // admissionThroughServer has requests admitted that store nothing, with webhooks and without.
