@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/config/v1alpha1"
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
@@ -50,7 +51,8 @@ type Demoter struct {
 	ControlPlane client.Client
 	// Kinds lists what the control plane serves in namespaces. Only ReadAll needs
 	// it, for requests that name no kind.
-	Kinds Kinds
+	Kinds       Kinds
+	Interpreter Interpreter
 	// Patience is how long the control plane may take for each phase, and Interval
 	// how long it is left alone between two looks.
 	Patience, Interval time.Duration
@@ -87,7 +89,7 @@ func (x *Demotion) IsDone() bool {
 // that is asked for. The first is the object itself. It is NotFound when the
 // control plane does not have it. Nothing is written.
 func (d *Demoter) Read(ctx context.Context, f Farewell) ([]*Demotion, error) {
-	m, err := mappingFor(d.ControlPlane.RESTMapper(), f.Type)
+	m, err := MappingFor(d.ControlPlane.RESTMapper(), f.Type)
 	if err != nil {
 		return nil, fmt.Errorf("find out what %q is in the control plane: %w", f.Type, err)
 	}
@@ -158,7 +160,7 @@ func (d *Demoter) ReadAll(ctx context.Context, f Farewell, having labels.Selecto
 				left.add("is not propagated", t)
 			case x == nil:
 			case x.isAttached() && !f.Dependencies && f.Type == "":
-				left.add("is only needed by others (--dependencies takes it, too)", t)
+				left.add("is propagated only for what needs it (--dependencies takes it, too)", t)
 			default:
 				all = append(all, x)
 			}
@@ -227,9 +229,10 @@ func isHeld(t *unstructured.Unstructured) bool {
 	return t.GetLabels()[names.ClaimedByLabel] == DemotedBy
 }
 
-// isAttached says whether the object is in clusters only because others need it.
+// isAttached says whether the object is, or was, in clusters only because others
+// need it.
 func (x *Demotion) isAttached() bool {
-	return x.Binding != nil && x.Binding.BindingSpec().Placement == nil && len(x.Binding.BindingSpec().RequiredBy) > 0
+	return x.Binding != nil && x.Binding.BindingSpec().Placement == nil && !x.Template.Held
 }
 
 // requires says whether what is bound by a goes along with what b binds.
@@ -239,34 +242,75 @@ func requires(b binding.Object, a *workv1alpha2.ResourceBinding) bool {
 	})
 }
 
-// dependencies returns the demotions of what goes along with an object. What others
-// need, too, is left to them.
+// dependencies returns the demotions of what goes along with an object, and of what
+// went along when an earlier run was interrupted: that is found by what the object
+// refers to. What others need, too, is left to them.
 func (d *Demoter) dependencies(ctx context.Context, x *Demotion, f Farewell, bound boundTemplates) ([]*Demotion, error) {
-	var all []*Demotion
+	references, err := d.references(ctx, x)
+	if err != nil {
+		return nil, err
+	}
 	for _, a := range x.attached {
-		ref := a.Spec.Resource
-		others := slices.DeleteFunc(slices.Clone(a.Spec.RequiredBy), func(s workv1alpha2.BindingSnapshot) bool {
-			return s.Namespace == x.Binding.GetNamespace() && s.Name == x.Binding.GetName()
+		references = append(references, configv1alpha1.DependentObjectReference{
+			APIVersion: a.Spec.Resource.APIVersion, Kind: a.Spec.Resource.Kind, Namespace: a.Spec.Resource.Namespace, Name: a.Spec.Resource.Name,
 		})
-		if len(others) > 0 {
-			d.Note(fmt.Sprintf("%s %s/%s stays, as ResourceBinding %s/%s needs it, too", ref.Kind, ref.Namespace, ref.Name, others[0].Namespace, others[0].Name))
-			continue
-		}
-		gvk := binding.GVK(ref)
-		m, err := d.ControlPlane.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	}
+	l := lister{client: d.ControlPlane, where: "the control plane", note: d.Note}
+	var all []*Demotion
+	for _, r := range references {
+		items, err := l.referred(ctx, r)
 		if err != nil {
-			return nil, fmt.Errorf("find out what %s is in the control plane: %w", gvk, err)
+			return nil, fmt.Errorf("read %s %s of the control plane: %w", r.Kind, nameOf(r), err)
 		}
-		t, err := get(ctx, d.ControlPlane, gvk, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
-		if apierrors.IsNotFound(err) {
-			continue
+		for _, i := range items {
+			if slices.ContainsFunc(all, func(y *Demotion) bool { return y.Template.id() == i.id() }) {
+				continue
+			}
+			y := d.demotion(i.original, i.Resource, f, bound)
+			if y == nil || !y.Template.Held && !y.goesAlong(x) {
+				continue
+			}
+			if by := y.othersThan(x); by != "" {
+				d.Note(fmt.Sprintf("%s stays, as ResourceBinding %s needs it, too", y.Template, by))
+				continue
+			}
+			all = append(all, y)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read %s %s/%s of the control plane: %w", ref.Kind, ref.Namespace, ref.Name, err)
-		}
-		all = append(all, d.demotion(t, m.Resource, f, bound))
 	}
 	return all, nil
+}
+
+// references returns what the template refers to, as far as anybody knows.
+func (d *Demoter) references(ctx context.Context, x *Demotion) ([]configv1alpha1.DependentObjectReference, error) {
+	t := x.Template.Object
+	if !d.Interpreter.Supports(t.GroupVersionKind(), configv1alpha1.InterpreterOperationInterpretDependency) {
+		return nil, nil
+	}
+	references, err := d.Interpreter.Dependencies(ctx, t)
+	if err != nil {
+		return nil, fmt.Errorf("find out what %s refers to: %w", x.Template, err)
+	}
+	return references, nil
+}
+
+// goesAlong says whether the object is in clusters because another is, or was.
+func (y *Demotion) goesAlong(x *Demotion) bool {
+	return y.isAttached() || slices.ContainsFunc(x.attached, func(a *workv1alpha2.ResourceBinding) bool {
+		return y.Binding != nil && a.UID == y.Binding.GetUID()
+	})
+}
+
+// othersThan names a binding that needs the object, but for that of another one.
+func (y *Demotion) othersThan(x *Demotion) string {
+	if y.Binding == nil {
+		return ""
+	}
+	for _, s := range y.Binding.BindingSpec().RequiredBy {
+		if x.Binding == nil || s.Namespace != x.Binding.GetNamespace() || s.Name != x.Binding.GetName() {
+			return s.Namespace + "/" + s.Name
+		}
+	}
+	return ""
 }
 
 // complete finds out what goes with each object, and which must be done before

@@ -45,6 +45,7 @@ func (d *Demoter) Demote(ctx context.Context, all []*Demotion, told func(string)
 	r.await(all, d.settled, func(x *Demotion, missing string) error {
 		return fmt.Errorf("the control plane does not say yet that %s is preserved (%s): nothing was let go of, and nothing is removed; is karmada-controller-manager running?", x.Template, missing)
 	})
+	var order []*Demotion
 	for left := all; len(left) > 0; {
 		var wave, rest []*Demotion
 		for _, x := range left {
@@ -58,8 +59,11 @@ func (d *Demoter) Demote(ctx context.Context, all []*Demotion, told func(string)
 			wave, rest = rest, nil
 		}
 		r.release(wave)
-		left = rest
+		left, order = rest, append(order, wave...)
 	}
+	// What needs others goes after them: by it they are found again.
+	slices.Reverse(order)
+	r.each(order, "delete the template", func(ctx context.Context, x *Demotion) error { return r.dropTemplate(ctx, x, all, r.errs, r.told) })
 	r.await(all, d.isOver, func(x *Demotion, missing string) error {
 		return fmt.Errorf("the control plane has let go of %s, but %s is still there: it goes by itself, as soon as the cluster answers, and what is in the cluster stays", x.Template, missing)
 	})
@@ -108,7 +112,6 @@ func (r *run) release(wave []*Demotion) {
 		return fmt.Errorf("%s is being deleted, but still there: what it has in clusters is preserved; is karmada-controller-manager running?", missing)
 	})
 	r.each(wave, "delete its policy", func(ctx context.Context, x *Demotion) error { return r.dropPolicy(ctx, x, r.told) })
-	r.each(wave, "delete the template", func(ctx context.Context, x *Demotion) error { return r.dropTemplate(ctx, x, r.told) })
 }
 
 // await looks at each that has not failed until nothing is missing, or patience
@@ -459,24 +462,20 @@ func (d *Demoter) dropPolicy(ctx context.Context, x *Demotion, told func(string)
 		return err
 	}
 	if gone {
-		told(policyLine(x.Policy) + " is deleted successfully")
+		told(x.Policy.String() + " is deleted successfully")
 	}
 	return nil
 }
 
-// policyLine names a policy as the lines do that users' scripts match
-// (spec: cli/commands.md 8.1).
-func policyLine(p *Policy) string {
-	if p.GetNamespace() == "" {
-		return fmt.Sprintf("%s %s", p.Kind(), p.GetName())
-	}
-	return fmt.Sprintf("%s (%s)", p.Kind(), Path(p))
-}
-
 // dropTemplate deletes the template, unless somebody has taken it up again.
-func (d *Demoter) dropTemplate(ctx context.Context, x *Demotion, told func(string)) error {
+func (d *Demoter) dropTemplate(ctx context.Context, x *Demotion, all []*Demotion, failed map[*Demotion]error, told func(string)) error {
 	if x.KeepTemplate {
 		return nil
+	}
+	for _, y := range all {
+		if failed[y] != nil && slices.Contains(y.after, x) {
+			return fmt.Errorf("it stays as long as %s does, which it needs", y.Template)
+		}
 	}
 	var gone bool
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {

@@ -133,6 +133,15 @@ func (p Policy) Kind() string {
 	return "PropagationPolicy"
 }
 
+// String names a policy as the lines do that users' scripts match
+// (spec: cli/commands.md 8.1).
+func (p Policy) String() string {
+	if p.GetNamespace() == "" {
+		return p.Kind() + " " + p.GetName()
+	}
+	return fmt.Sprintf("%s (%s)", p.Kind(), Path(p))
+}
+
 // IsDone says whether nothing is left to be made.
 func (p *Plan) IsDone() bool {
 	for _, i := range p.items() {
@@ -155,7 +164,7 @@ func (p *Plan) items() []*Item {
 // Read looks at the member, and says what is to be made. It asks the control
 // plane nothing.
 func (p *Promoter) Read(ctx context.Context, r Request) (*Plan, error) {
-	mapping, err := mappingFor(p.Member.RESTMapper(), r.Type)
+	mapping, err := MappingFor(p.Member.RESTMapper(), r.Type)
 	if err != nil {
 		return nil, fmt.Errorf("find out what %q is in cluster %s: %w", r.Type, r.Cluster, err)
 	}
@@ -245,9 +254,9 @@ func get(ctx context.Context, c client.Reader, gvk schema.GroupVersionKind, key 
 	return u, nil
 }
 
-// mappingFor returns the kind that users mean, as kubectl understands them: a
+// MappingFor returns the kind that users mean, as kubectl understands them: a
 // resource, with its version and group or without, or a kind.
-func mappingFor(m meta.RESTMapper, typed string) (*meta.RESTMapping, error) {
+func MappingFor(m meta.RESTMapper, typed string) (*meta.RESTMapping, error) {
 	gvr, gr := schema.ParseResourceArg(typed)
 	gvk := schema.GroupVersionKind{}
 	if gvr != nil {

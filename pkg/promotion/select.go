@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/config/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/exempt"
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/registration"
@@ -188,7 +189,7 @@ func (l lister) mappings(ctx context.Context, types string) ([]*meta.RESTMapping
 	var all []*meta.RESTMapping
 	if types != "" {
 		for typed := range strings.SplitSeq(types, ",") {
-			m, err := mappingFor(l.client.RESTMapper(), typed)
+			m, err := MappingFor(l.client.RESTMapper(), typed)
 			if err != nil {
 				return nil, fmt.Errorf("find out what %q is in %s: %w", typed, l.where, err)
 			}
@@ -259,4 +260,36 @@ func (l lister) list(ctx context.Context, m *meta.RESTMapping, namespace string,
 			return all, nil
 		}
 	}
+}
+
+// referred returns the objects that a reference means, as they are.
+func (l lister) referred(ctx context.Context, r configv1alpha1.DependentObjectReference) ([]Item, error) {
+	gvk := schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
+	mapping, err := l.client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return nil, err
+	}
+	if r.Name != "" {
+		o, err := get(ctx, l.client, gvk, client.ObjectKey{Namespace: r.Namespace, Name: r.Name})
+		if apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return []Item{{Object: o, Resource: mapping.Resource, original: o}}, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(r.LabelSelector)
+	if err != nil {
+		return nil, err
+	}
+	found, err := l.list(ctx, mapping, r.Namespace, selector)
+	if err != nil {
+		return nil, err
+	}
+	var all []Item
+	for i := range found {
+		all = append(all, Item{Object: &found[i], Resource: mapping.Resource, original: &found[i]})
+	}
+	return all, nil
 }

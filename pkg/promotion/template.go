@@ -6,11 +6,9 @@ import (
 	"maps"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/config/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/binding"
@@ -109,7 +107,7 @@ func (p *Promoter) readDependencies(ctx context.Context, plan *Plan) error {
 		if r.Kind == "ConfigMap" && r.Name == rootCA {
 			continue
 		}
-		found, err := p.readDependency(ctx, r)
+		found, err := lister{client: p.Member}.referred(ctx, r)
 		if err != nil {
 			return fmt.Errorf("read %s %s from cluster %s: %w", r.Kind, nameOf(r), plan.Cluster, err)
 		}
@@ -117,6 +115,7 @@ func (p *Promoter) readDependencies(ctx context.Context, plan *Plan) error {
 			p.Note(fmt.Sprintf("%s %s, which %s refers to, is not in cluster %s: it is left out", r.Kind, nameOf(r), plan.Template, plan.Cluster))
 		}
 		for _, i := range found {
+			i.Object = template(i.original)
 			if i.Object.GetKind() == "ServiceAccount" {
 				accounts = appendNew(accounts, i)
 			} else {
@@ -136,39 +135,6 @@ func appendNew(all []Item, i Item) []Item {
 		return all
 	}
 	return append(all, i)
-}
-
-// readDependency reads the objects that a reference means.
-func (p *Promoter) readDependency(ctx context.Context, r configv1alpha1.DependentObjectReference) ([]Item, error) {
-	gvk := schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
-	mapping, err := p.Member.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
-	if err != nil {
-		return nil, err
-	}
-	if r.Name != "" {
-		o, err := get(ctx, p.Member, gvk, client.ObjectKey{Namespace: r.Namespace, Name: r.Name})
-		if apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		return []Item{{Object: template(o), Resource: mapping.Resource, original: o}}, nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(r.LabelSelector)
-	if err != nil {
-		return nil, err
-	}
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	if err := p.Member.List(ctx, list, client.InNamespace(r.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
-		return nil, err
-	}
-	var all []Item
-	for i := range list.Items {
-		all = append(all, Item{Object: template(&list.Items[i]), Resource: mapping.Resource, original: &list.Items[i]})
-	}
-	return all, nil
 }
 
 // nameOf names what a reference means.
