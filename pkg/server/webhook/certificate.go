@@ -13,13 +13,14 @@ import (
 // so nothing is to be done while nobody does.
 type certificate struct {
 	certFile, keyFile string
-	// failed is told why files that have changed cannot be used. What was read
-	// before is served then: they may be half written.
+	// failed is told, once for each cause, why files that have changed cannot be
+	// used. What was read before is served then: they may be half written.
 	failed func(error)
 
 	mu      sync.Mutex
 	state   [2]fileState
 	current *tls.Certificate
+	cause   string // that failed was told last; none since the files were good
 }
 
 // A fileState changes when the file does.
@@ -41,7 +42,11 @@ func newCertificate(certFile, keyFile string, failed func(error)) (*certificate,
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.refresh(); err != nil {
+	err := c.refresh()
+	if err == nil {
+		c.cause = ""
+	} else if err.Error() != c.cause {
+		c.cause = err.Error()
 		c.failed(fmt.Errorf("read the serving certificate anew: %w", err))
 	}
 	return c.current, nil

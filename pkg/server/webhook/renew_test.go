@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
 
 	"github.com/karmadactl/karmadactl/pkg/certs"
 	"github.com/karmadactl/karmadactl/pkg/webhook/convert"
@@ -67,7 +69,7 @@ func (c *tree) trusted(t *testing.T) *x509.CertPool {
 }
 
 // reviews are questions of an API server, by path.
-func reviews(t *testing.T) map[string][]byte {
+func reviews(t testing.TB) map[string][]byte {
 	t.Helper()
 	encode := func(o any) []byte {
 		data, err := json.Marshal(o)
@@ -77,6 +79,12 @@ func reviews(t *testing.T) map[string][]byte {
 		return data
 	}
 	return map[string][]byte{
+		"/mutate-propagationpolicy": encode(admissionv1.AdmissionReview{
+			TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
+			Request: &admissionv1.AdmissionRequest{UID: "m", Operation: admissionv1.Create, Object: runtime.RawExtension{
+				Raw: []byte(`{"metadata":{"namespace":"n","name":"p"},"spec":{"resourceSelectors":[{"apiVersion":"apps/v1","kind":"Deployment","name":"web"}],"placement":{"clusterAffinity":{"clusterNames":["member1","member2"]}}}}`),
+			}},
+		}),
 		"/validate-propagationpolicy": encode(admissionv1.AdmissionReview{
 			TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
 			Request: &admissionv1.AdmissionRequest{UID: "a", Operation: admissionv1.Create, Object: runtime.RawExtension{
@@ -206,4 +214,25 @@ func (c *asking) ask(ctx context.Context) error {
 		return errors.New("no answer: " + resp.Status)
 	}
 	return nil
+}
+
+// BenchmarkReview is what an answer costs without the network.
+func BenchmarkReview(b *testing.B) {
+	handler, err := handlers(klog.Background(), testHooks(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for path, body := range reviews(b) {
+		b.Run(path[1:], func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, path, bytes.NewReader(body))
+				r.Header.Set("Content-Type", "application/json")
+				w := httptest.NewRecorder()
+				if handler.ServeHTTP(w, r); w.Code != http.StatusOK {
+					b.Fatal(w.Body)
+				}
+			}
+		})
+	}
 }
