@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // Explain returns the error to show for a command that ended with err: one
@@ -54,7 +56,7 @@ func isAbout(err error, last failure) bool {
 	case last.explained.Reason == NotKubernetes:
 		return true // whatever was made of a page
 	case last.raw == nil:
-		return strings.Contains(text, "Unauthorized") || strings.Contains(text, "You must be logged in")
+		return apierrors.IsUnauthorized(err) || strings.Contains(text, "Unauthorized") || strings.Contains(text, "You must be logged in")
 	}
 	var transport *url.Error
 	if errors.As(err, &transport) {

@@ -36,11 +36,22 @@ func (p *patience) RoundTrip(req *http.Request) (*http.Response, error) {
 		w.end()
 		return nil, err
 	}
+	if p.limit > 0 {
+		limitRetry(resp)
+	}
 	if isStream(req) && w.timer != nil {
 		w.timer.Stop()
 	}
 	resp.Body = &awaited{ReadCloser: resp.Body, wait: w}
 	return resp, nil
+}
+
+// limitRetry has client-go return an answer that asks for more than a short
+// while: it would come back ten times, however long that takes.
+func limitRetry(resp *http.Response) {
+	if after := resp.Header.Get("Retry-After"); after != "" && after != "1" && after != "0" {
+		resp.Header.Del("Retry-After")
+	}
 }
 
 // isStream tells the requests whose answers go on: watches and logs.

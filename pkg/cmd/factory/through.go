@@ -41,17 +41,18 @@ type ThroughOptions struct {
 func (f *Factory) Through(ctx context.Context, o ThroughOptions) cmdutil.Factory {
 	g := &through{ctx: ctx, plane: f.conn, opts: o}
 	if o.PlaneTypes {
-		g.planeTypes = f.ToRESTMapper
+		g.types = f
 	}
 	return cmdutil.NewFactory(cmdutil.NewMatchVersionFlags(g))
 }
 
 // through is the RESTClientGetter of one member.
 type through struct {
-	ctx        context.Context
-	plane      *connection
-	opts       ThroughOptions
-	planeTypes func() (meta.RESTMapper, error)
+	ctx   context.Context
+	plane *connection
+	opts  ThroughOptions
+	// types is the control plane if it is asked about types first.
+	types *Factory
 
 	discoveryOnce sync.Once
 	discovery     discovery.CachedDiscoveryInterface
@@ -76,6 +77,14 @@ func (t *through) ToRESTConfig() (*rest.Config, error) {
 }
 
 func (t *through) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
+	if t.types != nil {
+		return t.types.ToDiscoveryClient()
+	}
+	return t.own()
+}
+
+// own returns the member's own discovery client.
+func (t *through) own() (discovery.CachedDiscoveryInterface, error) {
 	t.discoveryOnce.Do(func() {
 		cfg, err := t.ToRESTConfig()
 		if err != nil {
@@ -89,16 +98,16 @@ func (t *through) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error
 
 func (t *through) ToRESTMapper() (meta.RESTMapper, error) {
 	own := func() (meta.RESTMapper, error) {
-		client, err := t.ToDiscoveryClient()
+		client, err := t.own()
 		if err != nil {
 			return nil, err
 		}
 		return newMapper(client, t.plane.warnings), nil
 	}
-	if t.planeTypes == nil {
+	if t.types == nil {
 		return own()
 	}
-	first, err := t.planeTypes()
+	first, err := t.types.ToRESTMapper()
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +146,7 @@ type Silence struct {
 }
 
 func (s *Silence) Error() string {
-	return fmt.Sprintf("no answer within %s", s.After)
+	return fmt.Sprintf("cluster %s did not answer within %s", s.Cluster, s.After)
 }
 
 // A Choice is a factory that is chosen when the command line has been read:

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -48,36 +49,44 @@ func (f *Fleet) AddPatienceFlag(cmd *cobra.Command) {
 // Names returns the clusters that are named, or all when none is. The contract
 // knows the words for those that do not exist (spec: cli/commands.md 5.1).
 func (f *Fleet) Names(ctx context.Context, named []string) ([]string, error) {
-	client, err := f.clusters()
+	chosen, missing, err := f.Find(ctx, named)
 	if err != nil {
 		return nil, err
-	}
-	list, err := client.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err // says what the server said; Explain adds why
-	}
-	all := make([]string, 0, len(list.Items))
-	for _, c := range list.Items {
-		all = append(all, c.Name)
-	}
-	if len(named) == 0 {
-		slices.Sort(all)
-		return all, nil
-	}
-	var chosen, missing []string
-	for _, name := range named {
-		switch {
-		case slices.Contains(chosen, name), slices.Contains(missing, name):
-		case slices.Contains(all, name):
-			chosen = append(chosen, name)
-		default:
-			missing = append(missing, name)
-		}
 	}
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("clusters don't exist: %s", strings.Join(missing, ","))
 	}
 	return chosen, nil
+}
+
+// Find returns which of the named clusters exist, each once, and which do not;
+// without names, all that exist.
+func (f *Fleet) Find(ctx context.Context, named []string) (existing, missing []string, err error) {
+	client, err := f.clusters()
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := client.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, nil, err // says what the server said; Explain adds why
+	}
+	all := make(map[string]bool, len(list.Items))
+	for _, c := range list.Items {
+		all[c.Name] = true
+	}
+	if len(named) == 0 {
+		return slices.Sorted(maps.Keys(all)), nil, nil
+	}
+	for _, name := range named {
+		switch {
+		case slices.Contains(existing, name), slices.Contains(missing, name):
+		case all[name]:
+			existing = append(existing, name)
+		default:
+			missing = append(missing, name)
+		}
+	}
+	return existing, missing, nil
 }
 
 // Member returns the way to the one member of that name. One that does not exist
@@ -166,7 +175,7 @@ func unreachable(err error) (why string, yes bool) {
 	)
 	switch {
 	case errors.As(err, &silence):
-		return silence.Error(), true
+		return fmt.Sprintf("no answer within %s", silence.After), true
 	case errors.As(err, &transport):
 		return oneLine(transport.Err.Error()), true
 	case errors.As(err, &status):

@@ -14,6 +14,9 @@ type Exit struct {
 	Code    int
 }
 
+// Interrupted is how a command ends that was told to, as shells see SIGINT.
+func Interrupted() *Exit { return &Exit{Code: 130} }
+
 func (e *Exit) Error() string { return strings.TrimSuffix(e.Message, "\n") }
 
 // returnErrors makes cmd and its sub-commands return their errors instead of

@@ -47,7 +47,8 @@ func (s Set) Commands(names ...string) ([]*cobra.Command, error) {
 
 // adapt turns kubectl's command into ours.
 func (s Set) adapt(v verb) (*cobra.Command, error) {
-	cmd := v.command()
+	choice := s.newChoice()
+	cmd := v.command(choice)
 	if v.use != "" {
 		cmd.Use = v.use
 	}
@@ -61,7 +62,7 @@ func (s Set) adapt(v verb) (*cobra.Command, error) {
 		cmd.Example = templates.Examples(v.example)
 	}
 	if v.complete != nil {
-		cmd.ValidArgsFunction = v.complete
+		cmd.ValidArgsFunction = v.complete(choice)
 	}
 	cmd.DisableFlagsInUseLine = true
 
@@ -79,7 +80,7 @@ func (s Set) adapt(v verb) (*cobra.Command, error) {
 	if err := s.Factory.RegisterCompletions(cmd); err != nil {
 		return nil, err
 	}
-	if err := s.addReach(cmd, v.reach); err != nil {
+	if err := s.addReach(cmd, v.reach, choice); err != nil {
 		return nil, err
 	}
 	s.rewrite(cmd)
