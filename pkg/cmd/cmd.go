@@ -23,6 +23,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/cmd/cordon"
 	"github.com/karmadactl/karmadactl/pkg/cmd/deinit"
 	"github.com/karmadactl/karmadactl/pkg/cmd/factory"
+	"github.com/karmadactl/karmadactl/pkg/cmd/get"
 	"github.com/karmadactl/karmadactl/pkg/cmd/host"
 	"github.com/karmadactl/karmadactl/pkg/cmd/initcmd"
 	"github.com/karmadactl/karmadactl/pkg/cmd/join"
@@ -37,6 +38,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/cmd/supervise"
 	"github.com/karmadactl/karmadactl/pkg/cmd/taint"
 	"github.com/karmadactl/karmadactl/pkg/cmd/token"
+	"github.com/karmadactl/karmadactl/pkg/cmd/top"
 	"github.com/karmadactl/karmadactl/pkg/cmd/unjoin"
 	"github.com/karmadactl/karmadactl/pkg/cmd/unregister"
 	"github.com/karmadactl/karmadactl/pkg/cmd/version"
@@ -73,7 +75,9 @@ func (r root) groups() (templates.CommandGroups, error) {
 	}
 
 	groups := templates.CommandGroups{
-		{Message: "Basic Commands:", Commands: fromKubectl("explain", "get", "create", "delete", "edit")},
+		{Message: "Basic Commands:", Commands: slices.Concat(
+			fromKubectl("explain"), []*cobra.Command{construct(get.NewCmd)}, fromKubectl("create", "delete", "edit"),
+		)},
 		{Message: "Cluster Registration Commands:", Commands: []*cobra.Command{
 			initcmd.NewCmd(r.streams, r.program), deinit.NewCmd(r.streams, r.program),
 			construct(join.NewCmd), construct(unjoin.NewCmd),
@@ -86,9 +90,9 @@ func (r root) groups() (templates.CommandGroups, error) {
 		{Message: "Cluster Management Commands:", Commands: []*cobra.Command{
 			construct(cordon.NewCordonCmd), construct(cordon.NewUncordonCmd), construct(taint.NewCmd),
 		}},
-		{Message: "Troubleshooting and Debugging Commands:", Commands: []*cobra.Command{}},
+		{Message: "Troubleshooting and Debugging Commands:", Commands: fromKubectl("attach", "logs", "exec", "describe")},
 		{Message: "Advanced Commands:", Commands: slices.Concat(
-			fromKubectl("apply"), []*cobra.Command{construct(promote.NewCmd)}, fromKubectl("patch"),
+			fromKubectl("apply"), []*cobra.Command{construct(promote.NewCmd), construct(top.NewCmd)}, fromKubectl("patch"),
 		)},
 		{Message: "Settings Commands:", Commands: append(
 			fromKubectl("label", "annotate"),

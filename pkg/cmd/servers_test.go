@@ -22,6 +22,8 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/karmadactl/karmadactl/pkg/cmd/fleet/fleettest"
 )
 
 // A ca signs certificates for the servers and clients of a test.
@@ -198,4 +200,31 @@ func writeKubeconfigs(t *testing.T, dir string) {
 	write("elsewhere.config", elsewhere, right.pem, clientCert, clientKey)
 	write("refused.config", refused, right.pem, clientCert, clientKey)
 	write("plainhttp.config", "https"+plain.URL[len("http"):], right.pem, clientCert, clientKey)
+	writeFleet(t, filepath.Join(dir, "fleet.config"))
+}
+
+// writeFleet starts a control plane with members of all kinds, and makes a kubeconfig for it.
+func writeFleet(t *testing.T, file string) {
+	t.Helper()
+	p := fleettest.New(t)
+	p.Add(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"default"}}`, fleettest.Deployment("default", "web"))
+	one := p.Join("member1",
+		fleettest.Deployment("default", "web", "karmada.io/managed", "true"),
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"default","name":"web-0"},"spec":{"containers":[{"name":"app","image":"i"}]},"status":{"phase":"Running"}}`)
+	one.Extra = func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/pods/web-0/log") {
+			return false
+		}
+		_, _ = io.WriteString(w, "one line\n") // a client that went away is no matter here
+		return true
+	}
+	p.Join("member2", fleettest.Deployment("default", "own"))
+	p.JoinAs("silent", fleettest.Silent())
+	config, err := clientcmd.LoadFromFile(p.Kubeconfig)
+	if err == nil {
+		err = clientcmd.WriteToFile(*config, file)
+	}
+	if err != nil {
+		t.Fatalf("write %s: %v", file, err)
+	}
 }
