@@ -110,24 +110,22 @@ func TestAsk(t *testing.T) {
 
 // An estimator that let a decision wait for nothing is left alone for a while.
 func TestRest(t *testing.T) {
-	asked, now := 0, epoch
-	p := &panel{timeout: time.Millisecond, now: func() time.Time { return now }, resting: map[string]time.Time{}, skipped: func(string, string) {}}
-	p.all = []Estimator{estimator{"a", func(ctx context.Context) (map[string]estimate.Answer, error) {
-		asked++
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}}}
+	var skipped []string
+	now := epoch
+	p := &panel{
+		all: []Estimator{hangs("a")}, timeout: time.Millisecond, now: func() time.Time { return now }, resting: map[string]time.Time{},
+		skipped: func(_, reason string) { skipped = append(skipped, reason) },
+	}
 	all := []*clusterv1alpha1.Cluster{cluster("m1")}
 	for range 3 {
-		_, silent := p.ask(t.Context(), estimate.Request{}, all)
-		if silent["a"] == nil {
-			t.Fatal("it is not said that it was not heard")
+		if _, silent := p.ask(t.Context(), estimate.Request{}, all); silent["a"] == nil {
+			t.Error("it is not said that it was not heard")
 		}
 	}
 	now = now.Add(estimatorRest)
 	p.ask(t.Context(), estimate.Request{}, all)
-	if asked != 2 {
-		t.Errorf("asked %d times, want the first, and one after it had rested", asked)
+	if diff := cmp.Diff([]string{skippedTimeout, skippedResting, skippedResting, skippedTimeout}, skipped); diff != "" {
+		t.Errorf("skipped (-want +got):\n%s", diff)
 	}
 }
 
