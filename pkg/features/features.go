@@ -87,6 +87,7 @@ func readBy() []featuregate.Feature {
 		PropagateDeps,
 		PropagationPolicyPreemption,
 		ResourceQuotaEstimate,
+		SchedulingOvercommitProtection,
 		StatefulFailoverInjection,
 		WorkloadAffinity,
 	}
@@ -117,6 +118,7 @@ func specs() map[featuregate.Feature]featuregate.VersionedSpecs {
 		MultiplePodTemplatesScheduling:    {alpha("1.15")},
 		ControllerPriorityQueue:           {alpha("1.15"), beta("1.17", true)},
 		WorkloadAffinity:                  {alpha("1.17")},
-		SchedulingOvercommitProtection:    {alpha("1.18")},
+		// On here: taking the same room twice is what users lose pods by.
+		SchedulingOvercommitProtection: {{Version: version.MustParse("1.18"), PreRelease: featuregate.Alpha, Default: true}},
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/features"
 )
 
-// defaults is a transcription of spec: cli/components.md 11.
+// defaults is a transcription of spec: cli/components.md 11, but for
+// SchedulingOvercommitProtection, which is on here.
 func defaults() map[string]bool {
 	return map[string]bool{
 		"AllAlpha":                          false,
@@ -29,7 +30,7 @@ func defaults() map[string]bool {
 		"MultiplePodTemplatesScheduling":    false,
 		"ControllerPriorityQueue":           true,
 		"WorkloadAffinity":                  false,
-		"SchedulingOvercommitProtection":    false,
+		"SchedulingOvercommitProtection":    true,
 		"LoggingAlphaOptions":               false,
 		"LoggingBetaOptions":                true,
 		"ContextualLogging":                 true,

@@ -1,5 +1,7 @@
 package scheduler
 
+import "github.com/karmadactl/karmadactl/pkg/features"
+
 // Unread is unread, for the test that its flags exist.
 func Unread() []string { return unread() }
 
@@ -18,5 +20,5 @@ func CountsPending(args []string, p Process) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return c.flags.countsPending(), nil
+	return c.gate.Enabled(features.SchedulingOvercommitProtection), nil
 }

@@ -13,7 +13,6 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
 
-	"github.com/karmadactl/karmadactl/pkg/features"
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule"
 	"github.com/karmadactl/karmadactl/pkg/server/flags"
@@ -164,13 +163,6 @@ func (f *Flags) usesPlugin(name string) bool {
 		}
 	}
 	return slices.Contains(f.Plugins, everyPlugin)
-}
-
-// countsPending reports whether what was placed counts before it shows in clusters'
-// numbers. Here it does, unless the gate is turned off by its name.
-func (f *Flags) countsPending() bool {
-	on, given := f.FeatureGates.Set[string(features.SchedulingOvercommitProtection)]
-	return on || !given
 }
 
 func (e *EstimatorFlags) validate() field.ErrorList {

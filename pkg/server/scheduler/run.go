@@ -187,7 +187,7 @@ func Setup(mgr manager.Manager, c Completed) error {
 		ByPriority:    c.gate.Enabled(features.PriorityBasedScheduling),
 		Models:        c.gate.Enabled(features.CustomizedClusterResourceModeling),
 		Components:    c.gate.Enabled(features.MultiplePodTemplatesScheduling),
-		Pending:       c.flags.countsPending(),
+		Pending:       c.gate.Enabled(features.SchedulingOvercommitProtection),
 		Groups:        c.gate.Enabled(features.WorkloadAffinity),
 		Registerer:    c.registerer,
 	}
