@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	policyv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/policy/v1alpha1"
@@ -460,9 +462,15 @@ func (e *Explainer) command(format string, args ...any) string {
 	return e.Program + " " + fmt.Sprintf(format, args...)
 }
 
+// Refer writes how a command names an object, such as deployment/web -n shop.
+func Refer(o *unstructured.Unstructured) string {
+	return kindIn(o.GroupVersionKind()) + "/" + o.GetName() + in(o.GetNamespace())
+}
+
 // kind is how a command names the kind of the template.
-func (f *facts) kind() string {
-	gvk := f.subject.GVK()
+func (f *facts) kind() string { return kindIn(f.subject.GVK()) }
+
+func kindIn(gvk schema.GroupVersionKind) string {
 	if isCustom(gvk.Group) {
 		return strings.ToLower(gvk.Kind) + "." + gvk.Group
 	}
@@ -475,9 +483,7 @@ func isCustom(group string) bool {
 }
 
 // self is how a command names the template.
-func (f *facts) self() string {
-	return f.kind() + "/" + f.subject.Name + in(f.subject.Namespace)
-}
+func (f *facts) self() string { return Refer(f.template) }
 
 func in(namespace string) string {
 	if namespace == "" {

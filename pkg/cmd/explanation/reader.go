@@ -184,7 +184,14 @@ func (e *Explainer) read(ctx context.Context, template *unstructured.Unstructure
 	f.ops, f.cops = ops.Items, cops.Items
 	if f.binding == nil && f.template.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
 		f.auto = true
-		gap("Works", f.readNamespaceWorks(ctx, e.Reader))
+		var asked []string
+		for _, c := range f.clusters {
+			if f.asked(c.Name) {
+				asked = append(asked, c.Name)
+			}
+		}
+		f.works, err = FindNamespaceWorks(ctx, e.Reader, f.subject.Name, asked)
+		gap("Works", err)
 	}
 	gap("Events", f.readWarnings(ctx, e.Reader))
 	slices.Sort(f.unread)
@@ -231,35 +238,31 @@ func (f *facts) readBinding(ctx context.Context, reader client.Reader, gap func(
 	return nil
 }
 
-// readNamespaceWorks reads the Works by which a Namespace goes to every cluster
-// (spec: behaviour/02 2.7).
-func (f *facts) readNamespaceWorks(ctx context.Context, reader client.Reader) error {
+// FindNamespaceWorks returns the Works by which a Namespace goes to every cluster, by
+// the clusters that they are for (spec: behaviour/02 2.7).
+func FindNamespaceWorks(ctx context.Context, reader client.Reader, namespace string, clusters []string) (map[string]*workv1alpha1.Work, error) {
 	const kind, atOnce = "Namespace", 20
-	slots, errs := make(chan struct{}, atOnce), make([]error, len(f.clusters))
-	found := make([]*workv1alpha1.Work, len(f.clusters))
+	slots, errs, works := make(chan struct{}, atOnce), make([]error, len(clusters)), make([]*workv1alpha1.Work, len(clusters))
 	var all sync.WaitGroup
-	for i, c := range f.clusters {
-		if f.cluster != "" && c.Name != f.cluster {
-			continue
-		}
+	for i, c := range clusters {
 		all.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			w := &workv1alpha1.Work{}
-			key := client.ObjectKey{Namespace: names.ExecutionNamespace(c.Name), Name: names.Work(kind, f.subject.Name, "")}
+			key := client.ObjectKey{Namespace: names.ExecutionNamespace(c), Name: names.Work(kind, namespace, "")}
 			if errs[i] = client.IgnoreNotFound(reader.Get(ctx, key, w)); errs[i] == nil && w.Name != "" {
-				found[i] = w
+				works[i] = w
 			}
 		})
 	}
 	all.Wait()
-	f.works = map[string]*workv1alpha1.Work{}
-	for i, w := range found {
+	found := map[string]*workv1alpha1.Work{}
+	for i, w := range works {
 		if w != nil {
-			f.works[f.clusters[i].Name] = w
+			found[clusters[i]] = w
 		}
 	}
-	return errors.Join(errs...)
+	return found, errors.Join(errs...)
 }
 
 const (
