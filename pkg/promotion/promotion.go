@@ -198,7 +198,7 @@ func (p *Promoter) planFor(ctx context.Context, r Request, found *unstructured.U
 		plan.Policy = &Policy{Object: newPolicy(plan.Template.Object, r)}
 	}
 	if r.Dependencies {
-		if err := p.readDependencies(ctx, plan); err != nil {
+		if err := p.readDependencies(ctx, plan, r.Name != ""); err != nil {
 			return nil, err
 		}
 	}

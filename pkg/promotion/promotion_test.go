@@ -111,6 +111,7 @@ type side struct {
 	created []string // for good
 	tried   []string
 	update  func(client.Object) error // what the member makes of an update
+	patch   bool                      // it may be patched
 }
 
 func newSide(t *testing.T, create func(o client.Object, dry bool) error, objects ...*unstructured.Unstructured) *side {
@@ -128,6 +129,9 @@ func newSide(t *testing.T, create func(o client.Object, dry bool) error, objects
 		{Version: "v1", Kind: "ServiceAccount"}:                                  meta.RESTScopeNamespace,
 		{Version: "v1", Kind: "Namespace"}:                                       meta.RESTScopeRoot,
 		{Version: "v1", Kind: "Event"}:                                           meta.RESTScopeNamespace,
+		{Version: "v1", Kind: "Service"}:                                         meta.RESTScopeNamespace,
+		policyv1alpha1.GroupVersion.WithKind("OverridePolicy"):                   meta.RESTScopeNamespace,
+		policyv1alpha1.GroupVersion.WithKind("ClusterOverridePolicy"):            meta.RESTScopeRoot,
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}: meta.RESTScopeRoot,
 		policyv1alpha1.GroupVersion.WithKind("PropagationPolicy"):                meta.RESTScopeNamespace,
 		policyv1alpha1.GroupVersion.WithKind("ClusterPropagationPolicy"):         meta.RESTScopeRoot,
@@ -140,6 +144,15 @@ func newSide(t *testing.T, create func(o client.Object, dry bool) error, objects
 		b.WithObjects(o)
 	}
 	s.Client = interceptor.NewClient(b.Build(), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if _, ok := o.(*unstructured.Unstructured); ok { // a server knows what it serves
+				gvk := o.GetObjectKind().GroupVersionKind()
+				if _, err := c.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
+					return err
+				}
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			name := o.GetObjectKind().GroupVersionKind().Kind + " " + Path(o)
 			if len(opts) > 0 {
@@ -166,7 +179,10 @@ func newSide(t *testing.T, create func(o client.Object, dry bool) error, objects
 			}
 			return c.Update(ctx, o, opts...)
 		},
-		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if s.patch {
+				return c.Patch(ctx, o, p, opts...)
+			}
 			t.Error("nothing that is there may be changed")
 			return errBoom
 		},
@@ -317,6 +333,16 @@ func mapShortName(s *side) {
 	m, _ := s.RESTMapper().(*meta.DefaultRESTMapper)
 	m.AddSpecific(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"},
 		schema.GroupVersionResource{Version: "v1", Resource: "ns"}, meta.RESTScopeRoot)
+}
+
+// know teaches a side a kind of example.com.
+func know(t *testing.T, s *side, kind string) {
+	t.Helper()
+	m, ok := s.RESTMapper().(*meta.DefaultRESTMapper)
+	if !ok {
+		t.Fatal("no mapper")
+	}
+	m.Add(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: kind}, meta.RESTScopeNamespace)
 }
 
 func TestTemplate(t *testing.T) {

@@ -90,11 +90,14 @@ func overwrite(o *unstructured.Unstructured) {
 const rootCA = "kube-root-ca.crt"
 
 // readDependencies reads from the member what the object refers to. What is not
-// there, which is allowed, is left out.
-func (p *Promoter) readDependencies(ctx context.Context, plan *Plan) error {
+// there, which is allowed, is left out. alone says that it is the only object that
+// is promoted.
+func (p *Promoter) readDependencies(ctx context.Context, plan *Plan, alone bool) error {
 	o := plan.Template.original
 	if !p.Interpreter.Supports(o.GroupVersionKind(), configv1alpha1.InterpreterOperationInterpretDependency) {
-		p.Note(fmt.Sprintf("there is no interpreter that knows what a %s refers to: %s is promoted alone", o.GetKind(), plan.Template))
+		if alone { // among many it is nothing special
+			p.Note(fmt.Sprintf("there is no interpreter that knows what a %s refers to: %s is promoted alone", o.GetKind(), plan.Template))
+		}
 		return nil
 	}
 	plan.Interpreted = true
