@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/rest"
@@ -14,12 +15,20 @@ import (
 
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/cmd/factory"
+	"github.com/karmadactl/karmadactl/pkg/promotion"
 	"github.com/karmadactl/karmadactl/pkg/registration"
 )
 
-// member returns a client of the cluster that the object is in: by a kubeconfig of its own, or through the control plane
-// with the credentials for that (spec: cli/commands.md 2.3).
-func (f *Flags) member(ctx context.Context, c *factory.Factory, plane *rest.Config) (client.Client, error) {
+// A source is the cluster that objects are promoted from.
+type source struct {
+	client  client.Client
+	kinds   promotion.Kinds
+	cluster *clusterv1alpha1.Cluster
+}
+
+// member returns the cluster that the objects are in: by a kubeconfig of its own, or through the control plane with the
+// credentials for that (spec: cli/commands.md 2.3).
+func (f *Flags) member(ctx context.Context, c *factory.Factory, plane *rest.Config) (*source, error) {
 	api, err := registration.NewAPI(plane)
 	if err != nil {
 		return nil, err
@@ -32,20 +41,20 @@ func (f *Flags) member(ctx context.Context, c *factory.Factory, plane *rest.Conf
 		return nil, fmt.Errorf("cluster %s is leaving the control plane: nothing can be promoted from it", f.Cluster)
 	}
 	if f.ClusterKubeconfig == "" {
-		return newMember(throughProxy(plane, f.Cluster))
+		return newSource(cluster, throughProxy(plane, f.Cluster))
 	}
-	source := c.Member(factory.MemberOptions{
+	way := c.Member(factory.MemberOptions{
 		Name: f.Cluster, Kubeconfig: f.ClusterKubeconfig, Context: f.ClusterContext, PreferContext: f.Cluster,
 		KubeconfigFlag: "--cluster-kubeconfig", ContextFlag: "--cluster-context",
 	})
-	cfg, err := source.ToRESTConfig()
+	cfg, err := way.ToRESTConfig()
 	if err != nil {
 		return nil, err
 	}
-	if err := isMember(ctx, cfg, cluster, source.Source()); err != nil {
+	if err := isMember(ctx, cfg, cluster, way.Source()); err != nil {
 		return nil, err
 	}
-	return newMember(cfg)
+	return newSource(cluster, cfg)
 }
 
 // isMember makes sure that a kubeconfig leads to the cluster that was named: the object of another one would be made to
@@ -76,13 +85,20 @@ func throughProxy(plane *rest.Config, cluster string) *rest.Config {
 	return cfg
 }
 
-// newMember returns a client that knows the kinds of a member, and their short names.
-func newMember(cfg *rest.Config) (client.Client, error) {
+// newSource returns a cluster with the kinds that it serves, and their short names.
+func newSource(cluster *clusterv1alpha1.Cluster, cfg *rest.Config) (*source, error) {
 	d, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("make a discovery client of %s: %w", cfg.Host, err)
 	}
 	cached := memory.NewMemCacheClient(d)
 	var mapper meta.RESTMapper = restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
-	return newClient(cfg, mapper)
+	c, err := newClient(cfg, mapper)
+	if err != nil {
+		return nil, err
+	}
+	kinds := func(context.Context) ([]*metav1.APIResourceList, error) {
+		return discovery.ServerPreferredNamespacedResources(cached)
+	}
+	return &source{client: c, kinds: kinds, cluster: cluster}, nil
 }

@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
+	"k8s.io/kubectl/pkg/util/completion"
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,7 +32,13 @@ const long = `
 	places it in that cluster, and from then on it is managed there: change it in the control plane, and it changes in the
 	cluster. When it is deleted in the control plane, it stays in the cluster, unless the policy is changed first.
 
-	Everything is looked at before anything is made. The command can be repeated: what an interrupted run began is taken up.`
+	Everything is looked at before anything is made, also what the cluster would make of what it is sent: an object whose
+	pods would be started anew by that is refused. --dry-run shows what would be made, and what would change in the cluster.
+	The command can be repeated: what an interrupted run began is taken up. %[1]s demote undoes it.
+
+	With --all or --selector, all objects of the TYPEs that are given are promoted, separated by commas, or everything in
+	the namespace without a TYPE. If one cannot be promoted then none is, unless --keep-going says so. What a cluster makes
+	by itself, and what belongs to other objects, is left out.`
 
 const example = `
 	# Promote deployment web of namespace shop from cluster member1
@@ -41,6 +49,19 @@ const example = `
 
 	# See what would be made, without making it
 	%[1]s promote deployment web -n shop -C member1 -o yaml
+
+	# See what would change in the cluster
+	%[1]s promote deployment web -n shop -C member1 --dry-run
+
+	# Promote everything in namespace shop
+	%[1]s promote --all -n shop -C member1
+
+	# Promote the deployments and services with a label
+	%[1]s promote deployments,services -l app=web -n shop -C member1
+
+	# Promote a custom resource, after the definition of its kind
+	%[1]s promote crd gadgets.example.com -C member1
+	%[1]s promote gadget one -n shop -C member1
 
 	# Promote it from a cluster that the control plane cannot be asked about, by a kubeconfig of that
 	%[1]s promote deployment web -n shop -C member1 --cluster-kubeconfig=member1.config
@@ -54,12 +75,12 @@ func NewCmd(f *factory.Factory, s genericiooptions.IOStreams, program string) (*
 	cmd := &cobra.Command{
 		Use:                   "promote <RESOURCE_TYPE> <RESOURCE_NAME> -n <NAME_SPACE> -C <CLUSTER_NAME>",
 		Short:                 "Promote resources from legacy clusters to Karmada control plane",
-		Long:                  templates.LongDesc(long),
+		Long:                  templates.LongDesc(fmt.Sprintf(long, program)),
 		Example:               templates.Examples(fmt.Sprintf(example, program)),
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
-		Args:                  typeAndName,
-		ValidArgsFunction:     cobra.NoFileCompletions,
+		Args:                  flags.args,
+		ValidArgsFunction:     flags.complete(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Within(cmd.Context())
 			o, err := flags.ToOptions(cmd.Context(), f, s, program, args)
@@ -75,14 +96,6 @@ func NewCmd(f *factory.Factory, s genericiooptions.IOStreams, program string) (*
 	return cmd, errors.Join(f.RegisterCompletions(cmd), cmd.RegisterFlagCompletionFunc("cluster", f.CompleteClusters))
 }
 
-// typeAndName is the Args of promote; the words are the contract's.
-func typeAndName(_ *cobra.Command, args []string) error {
-	if len(args) != 2 || strings.Contains(args[0], "/") || strings.Contains(args[1], "/") {
-		return errors.New("incorrect command format, please use correct command format")
-	}
-	return nil
-}
-
 // Flags hold what the user typed, and nothing else.
 type Flags struct {
 	Cluster                           string
@@ -91,18 +104,51 @@ type Flags struct {
 	PolicyName                        string
 	Dependencies, DryRun              bool
 	Output                            string
+
+	All, AllowRestart, KeepGoing bool
+	Selector                     string
 }
 
-// AddFlags adds the flags (spec: cli/commands.md 8.1).
+// many says whether it is not one object that is promoted.
+func (f *Flags) many() bool { return f.All || f.Selector != "" }
+
+// args is the Args of promote; the words for one object are the contract's.
+func (f *Flags) args(_ *cobra.Command, args []string) error {
+	slash := slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") })
+	switch {
+	case f.many() && (len(args) > 1 || slash):
+		return errors.New("with --all or --selector at most a TYPE can be given, and no NAME")
+	case !f.many() && (len(args) != 2 || slash):
+		return errors.New("incorrect command format, please use correct command format")
+	}
+	return nil
+}
+
+// complete completes types and names of the cluster that is given (spec: cli/commands.md 2.5).
+func (f *Flags) complete(c *factory.Factory) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(validation.NameIsDNSSubdomain(f.Cluster, false)) > 0 || len(args) > 1 || len(args) == 1 && f.many() {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		member := c.Through(cmd.Context(), factory.ThroughOptions{Cluster: f.Cluster})
+		return completion.ResourceTypeAndNameCompletionFunc(member)(cmd, args, typed)
+	}
+}
+
+// AddFlags adds the flags (spec: cli/commands.md 8.1). --all, --selector, --keep-going and --allow-restart are ours.
 func (f *Flags) AddFlags(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.All, "all", false, "Promote all objects of a TYPE, or of the namespace.")
+	fs.BoolVar(&f.AllowRestart, "allow-restart", false, "Promote objects also if their pods are started anew, or stopped, by that.")
 	fs.BoolVar(&f.AutoCreatePolicy, "auto-create-policy", true, "Make a policy that places the object in its cluster.")
 	fs.StringVarP(&f.Cluster, "cluster", "C", "", "Name of the cluster that the object is in. Required.")
 	fs.StringVar(&f.ClusterContext, "cluster-context", "", "Name of the context in the kubeconfig of the cluster. Default is the one called like the cluster, or else its current one.")
 	fs.StringVar(&f.ClusterKubeconfig, "cluster-kubeconfig", "", "Path of a kubeconfig of the cluster. Default is to reach it through the control plane.")
 	fs.BoolVarP(&f.Dependencies, "dependencies", "d", false, "Promote what the object refers to as well.")
 	fs.BoolVar(&f.DryRun, "dry-run", false, "Look, and say what would be made, without making it.")
+	fs.BoolVar(&f.KeepGoing, "keep-going", false, "With --all or --selector: promote what can be promoted, also if something cannot. That is an error still.")
 	fs.StringVarP(&f.Output, "output", "o", "", "Print what would be made, as json or yaml, without making it.")
 	fs.StringVar(&f.PolicyName, "policy-name", "", "Name of the policy that is made. Default is one that is derived from the object.")
+	fs.StringVarP(&f.Selector, "selector", "l", "", "Promote all objects with these labels (e.g. -l key1=value1,key2=value2).")
 }
 
 // validate checks everything that was typed.
@@ -122,6 +168,18 @@ func (f *Flags) validate() error {
 			errs = append(errs, fmt.Errorf("--policy-name=%s: %s", f.PolicyName, strings.Join(problems, "; ")))
 		}
 	}
+	if f.many() && f.PolicyName != "" {
+		errs = append(errs, errors.New("--policy-name is for one object: with --all or --selector each gets a policy of its own"))
+	}
+	if f.All && f.Selector != "" {
+		errs = append(errs, errors.New("cannot set --all and --selector at the same time"))
+	}
+	if f.KeepGoing && !f.many() {
+		errs = append(errs, errors.New("--keep-going is for --all and --selector"))
+	}
+	if _, err := labels.Parse(f.Selector); err != nil {
+		errs = append(errs, fmt.Errorf("--selector=%s: %w", f.Selector, err))
+	}
 	return errors.Join(errs...)
 }
 
@@ -138,7 +196,7 @@ func (f *Flags) ToOptions(ctx context.Context, c *factory.Factory, s genericioop
 	if err != nil {
 		return nil, err // says already what is wrong with which kubeconfig
 	}
-	member, err := f.member(ctx, c, plane)
+	from, err := f.member(ctx, c, plane)
 	if err != nil {
 		return nil, err
 	}
@@ -150,16 +208,26 @@ func (f *Flags) ToOptions(ctx context.Context, c *factory.Factory, s genericioop
 	if err != nil {
 		return nil, err
 	}
+	selector, err := labels.Parse(f.Selector)
+	if err != nil {
+		return nil, err
+	}
 	o := &Options{
 		Request: promotion.Request{
-			Cluster: f.Cluster, Type: args[0], Namespace: namespace, Name: args[1],
+			Cluster: f.Cluster, Namespace: namespace,
 			Dependencies: f.Dependencies, Policy: f.AutoCreatePolicy, PolicyName: f.PolicyName,
 		},
-		DryRun: f.DryRun, Output: f.Output, IOStreams: s,
+		Many: f.many(), Selector: selector, KeepGoing: f.KeepGoing, DryRun: f.DryRun, Output: f.Output, IOStreams: s,
+	}
+	if len(args) > 0 {
+		o.Request.Type = args[0]
+	}
+	if len(args) > 1 {
+		o.Request.Name = args[1]
 	}
 	o.Promoter = &promotion.Promoter{
-		Member: member, ControlPlane: controlPlane, Program: program, Note: o.note,
-		Interpreter: interpreter.New(interpreter.Options{}),
+		Member: from.client, Kinds: from.kinds, Cluster: from.cluster, ControlPlane: controlPlane, Program: program, Note: o.note,
+		AllowRestart: f.AllowRestart, Interpreter: interpreter.New(interpreter.Options{}),
 	}
 	return o, nil
 }
@@ -167,93 +235,9 @@ func (f *Flags) ToOptions(ctx context.Context, c *factory.Factory, s genericioop
 // A Promoter is what promote needs done.
 type Promoter interface {
 	Read(ctx context.Context, r promotion.Request) (*promotion.Plan, error)
+	ReadAll(ctx context.Context, r promotion.Request, having labels.Selector) ([]*promotion.Plan, error)
 	Check(ctx context.Context, plan *promotion.Plan) error
 	Make(ctx context.Context, plan *promotion.Plan, made func(client.Object)) error
-}
-
-// Options are a complete and valid request to promote; only ToOptions makes them.
-type Options struct {
-	Request  promotion.Request
-	Promoter Promoter
-	DryRun   bool
-	Output   string
-	genericiooptions.IOStreams
-}
-
-// note tells what the user should know. Nothing depends on whether it can be written.
-func (o *Options) note(text string) { _, _ = fmt.Fprintln(o.ErrOut, "note: "+text) }
-
-// Run promotes the object, or says how that would be.
-func (o *Options) Run(ctx context.Context) error {
-	plan, err := o.Promoter.Read(ctx, o.Request)
-	if err != nil {
-		return err
-	}
-	if o.Output != "" {
-		return printPlan(o.Out, plan, o.Output)
-	}
-	// Scripts match the lines below (spec: cli/commands.md 8.1).
-	if plan.Interpreted {
-		if _, err := fmt.Fprintln(o.Out, "use default interpreter"); err != nil {
-			return err
-		}
-	}
-	if err := o.Promoter.Check(ctx, plan); err != nil {
-		return err
-	}
-	what := fmt.Sprintf("Resource %q(%s)", plan.Template.Resource.String(), promotion.Path(plan.Template.Object))
-	if plan.IsDone() {
-		_, err := fmt.Fprintf(o.Out, "%s is promoted already\n", what)
-		return err
-	}
-	if o.DryRun {
-		return o.preview(plan)
-	}
-	var printing error
-	made := func(c client.Object) {
-		_, err := fmt.Fprintln(o.Out, line(plan, c, "created successfully"))
-		printing = errors.Join(printing, err)
-	}
-	if err := o.Promoter.Make(ctx, plan, made); err != nil {
-		return fmt.Errorf("promote %s %s: %w; run the command again to go on", o.Request.Type, o.Request.Name, err)
-	}
-	_, err = fmt.Fprintf(o.Out, "%s is promoted successfully\n", what)
-	return errors.Join(printing, err)
-}
-
-// preview says what would be made.
-func (o *Options) preview(plan *promotion.Plan) error {
-	var all []client.Object
-	for _, i := range append(slices.Clone(plan.Dependencies), plan.Template) {
-		if !i.Exists {
-			all = append(all, i.Object)
-		}
-	}
-	if plan.Policy != nil && !plan.Policy.Exists {
-		all = append(all, plan.Policy.Object)
-	}
-	for _, c := range all {
-		if _, err := fmt.Fprintln(o.Out, line(plan, c, "created successfully (dry run)")); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// line tells what happened to an object of a plan, in the words of the contract.
-func line(plan *promotion.Plan, o client.Object, what string) string {
-	if plan.Policy != nil && o == plan.Policy.Object {
-		if o.GetNamespace() == "" {
-			return fmt.Sprintf("%s %s is %s", plan.Policy.Kind(), o.GetName(), what)
-		}
-		return fmt.Sprintf("%s (%s) is %s", plan.Policy.Kind(), promotion.Path(o), what)
-	}
-	for _, d := range plan.Dependencies {
-		if o == d.Object {
-			return fmt.Sprintf("Dependency resource %q(%s) is %s", d.Resource.String(), promotion.Path(o), strings.Replace(what, "created", "promoted", 1))
-		}
-	}
-	return fmt.Sprintf("ResourceTemplate (%s) is %s", promotion.Path(o), what)
 }
 
 // newClient returns a client for objects of any kind that a mapper knows.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,8 +31,10 @@ var errBoom = errors.New("boom")
 // A promoter answers always the same.
 type promoter struct {
 	plan             *promotion.Plan
+	all              []*promotion.Plan
 	readErr, makeErr error
 	checkErr         error
+	refuses          string // the name of an object
 	made             bool
 	checked          bool
 }
@@ -39,8 +43,15 @@ func (p *promoter) Read(context.Context, promotion.Request) (*promotion.Plan, er
 	return p.plan, p.readErr
 }
 
-func (p *promoter) Check(context.Context, *promotion.Plan) error {
+func (p *promoter) ReadAll(context.Context, promotion.Request, labels.Selector) ([]*promotion.Plan, error) {
+	return p.all, p.readErr
+}
+
+func (p *promoter) Check(_ context.Context, plan *promotion.Plan) error {
 	p.checked = true
+	if p.refuses != "" && plan.Template.Object.GetName() == p.refuses {
+		return errBoom
+	}
 	return p.checkErr
 }
 
@@ -126,7 +137,8 @@ func TestRun(t *testing.T) {
 		"DryRun": {
 			reason: "Nothing is made.", promoter: promoter{plan: withDependency()}, options: Options{DryRun: true}, checked: true,
 			out: "use default interpreter\nDependency resource \"/v1, Resource=configmaps\"(shop/settings) is promoted successfully (dry run)\n" +
-				"ResourceTemplate (shop/web) is created successfully (dry run)\nPropagationPolicy (shop/web-x) is created successfully (dry run)\n",
+				"ResourceTemplate (shop/web) is created successfully (dry run)\nPropagationPolicy (shop/web-x) is created successfully (dry run)\n" +
+				"Deployment shop/web stays as it is in cluster m1, but for the marks of the control plane\n",
 		},
 		"YAML": {
 			reason:   "With dependencies too nothing is made, and nobody asks what there is.",
@@ -165,6 +177,90 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// A changed plan is one by which pods would be started anew.
+func changed() *promotion.Plan {
+	plan := namespaced()
+	plan.Changes = []promotion.Change{{Item: plan.Template, Fields: []promotion.Field{
+		{Path: "spec.paused", Have: true}, {Path: "spec.replicas", Have: int64(2), Want: int64(3)}, {Path: "spec.template.spec.x", Want: strings.Repeat("y", 90)},
+	}}}
+	return plan
+}
+
+func TestRunMany(t *testing.T) {
+	named := func(name string) *promotion.Plan {
+		return &promotion.Plan{Cluster: "m1", Template: item("v1", "ConfigMap", "shop", name, "configmaps")}
+	}
+	done := func(name string) string {
+		return fmt.Sprintf("ResourceTemplate (shop/%[1]s) is created successfully\nResource \"/v1, Resource=configmaps\"(shop/%[1]s) is promoted successfully\n", name)
+	}
+	restart := &promotion.RestartError{Cluster: "m1", Changes: []promotion.Change{{Item: changed().Template, Pods: []promotion.Field{{Path: "spec.template.spec.x"}}}}}
+	tests := map[string]struct {
+		reason      string
+		promoter    promoter
+		options     Options
+		out, errOut string
+		err         string // what it begins with
+	}{
+		"All": {reason: "One after the other.", promoter: promoter{all: []*promotion.Plan{named("a"), named("b")}}, out: done("a") + done("b")},
+		"None": {
+			reason: "Nothing there is no error, as with kubectl.", options: Options{Request: promotion.Request{Cluster: "m1", Namespace: "shop"}},
+			errOut: "note: there is nothing to promote in cluster m1, or in namespace shop of it\n",
+		},
+		"Refused": {
+			reason: "One that cannot be keeps the others.", promoter: promoter{all: []*promotion.Plan{named("a"), named("b")}, refuses: "b"},
+			err: "1 of 2 objects cannot be promoted, so that none was; --keep-going promotes the others:\nboom",
+		},
+		"KeepGoing": {
+			reason: "Unless asked for, and then it is an error still.", promoter: promoter{all: []*promotion.Plan{named("a"), named("b")}, refuses: "a"},
+			options: Options{KeepGoing: true}, out: done("b"), err: "1 of 2 objects were not promoted:\nboom",
+		},
+		"DryRun": {
+			reason: "All of it is shown, and what would be refused is an error.", promoter: promoter{all: []*promotion.Plan{named("a"), named("b")}, refuses: "b"},
+			options: Options{DryRun: true}, err: "1 of 2 objects were not promoted:\nboom",
+			out: "ResourceTemplate (shop/a) is created successfully (dry run)\nConfigMap shop/a stays as it is in cluster m1, but for the marks of the control plane\n",
+		},
+		"YAML": {
+			reason: "They are one stream.", promoter: promoter{all: []*promotion.Plan{named("a"), named("b")}}, options: Options{Output: "yaml"},
+			out: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  namespace: shop\n---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: b\n  namespace: shop\n",
+		},
+		"Restart": {
+			reason: "The plan shows why it is refused.", promoter: promoter{all: []*promotion.Plan{changed()}, checkErr: restart}, options: Options{DryRun: true},
+			out: "Deployment shop/web changes in cluster m1:\n  - spec.paused: true\n  ~ spec.replicas: 2 -> 3\n  + spec.template.spec.x: \"" + strings.Repeat("y", 79) + "...\n",
+			err: "1 of 1 objects were not promoted:\nthe pods of Deployment shop/web in cluster m1 would be started anew or stopped, as spec.template.spec.x would change",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+			o := tc.options
+			o.Many, o.IOStreams, o.Promoter = true, streams, &tc.promoter
+			err := o.Run(context.Background())
+			if (err == nil) != (tc.err == "") || err != nil && !strings.HasPrefix(err.Error(), tc.err) {
+				t.Errorf("%s\nerror %v, want %q", tc.reason, err, tc.err)
+			}
+			if diff := cmp.Diff(tc.out, out.String()); diff != "" {
+				t.Errorf("%s\nout (-want +got):\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.errOut, errOut.String()); diff != "" {
+				t.Errorf("%s\nstderr (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestSecretsAreNotShown checks that a diff does not tell what a Secret holds.
+func TestSecretsAreNotShown(t *testing.T) {
+	var out strings.Builder
+	plan := &promotion.Plan{Cluster: "m1", Template: item("v1", "Secret", "shop", "s", "secrets")}
+	plan.Changes = []promotion.Change{{Item: plan.Template, Fields: []promotion.Field{{Path: "data.p", Have: "YQ==", Want: "Yg=="}}}}
+	if err := printChanges(&out, plan); err != nil {
+		t.Fatal(err)
+	}
+	if want := "Secret shop/s changes in cluster m1:\n  ~ data.p: (secret) -> (secret)\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
 // serve answers requests for the control plane, and for what is behind its
 // proxy, with the objects at their paths. It notes what it was asked to make.
 func serve(t *testing.T, objects map[string]any) (url string, writes *[]string) {
@@ -172,6 +268,13 @@ func serve(t *testing.T, objects map[string]any) (url string, writes *[]string) 
 	writes = &[]string{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodPut {
+			if r.URL.RawQuery != "dryRun=All" {
+				t.Errorf("%s: what is there must not be changed", r.URL.RequestURI())
+			}
+			_, _ = io.Copy(w, r.Body)
+			return
+		}
 		if r.Method == http.MethodPost {
 			*writes = append(*writes, r.URL.RequestURI())
 			var body map[string]any
@@ -210,7 +313,10 @@ func discovered(objects map[string]any, below string, groups ...string) {
 		case "apps":
 			objects[below+"/apis/"+g] = list(g, metav1.APIResource{Name: "deployments", SingularName: "deployment", Namespaced: true, Kind: "Deployment", ShortNames: []string{"deploy"}, Verbs: verbs})
 		case "policy.karmada.io":
-			objects[below+"/apis/"+g] = list(g, metav1.APIResource{Name: "propagationpolicies", Namespaced: true, Kind: "PropagationPolicy", Verbs: verbs})
+			objects[below+"/apis/"+g] = list(g,
+				metav1.APIResource{Name: "propagationpolicies", Namespaced: true, Kind: "PropagationPolicy", Verbs: verbs},
+				metav1.APIResource{Name: "overridepolicies", Namespaced: true, Kind: "OverridePolicy", Verbs: verbs},
+				metav1.APIResource{Name: "clusteroverridepolicies", Kind: "ClusterOverridePolicy", Verbs: verbs})
 		}
 	}
 	objects[below+"/apis"] = metav1.APIGroupList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIGroupList"}, Groups: found}
@@ -252,6 +358,9 @@ func TestThrough(t *testing.T) {
 					"apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicyList", "metadata": map[string]any{}, "items": []any{},
 				},
 			}
+			for kind, path := range map[string]string{"OverridePolicyList": "namespaces/shop/overridepolicies", "ClusterOverridePolicyList": "clusteroverridepolicies"} {
+				plane["/apis/policy.karmada.io/v1alpha1/"+path] = map[string]any{"apiVersion": "policy.karmada.io/v1alpha1", "kind": kind, "metadata": map[string]any{}, "items": []any{}}
+			}
 			discovered(plane, "", "apps/v1", "policy.karmada.io/v1alpha1", "cluster.karmada.io/v1alpha1")
 			var args []string
 			if tc.uid == "" {
@@ -290,7 +399,7 @@ func TestThrough(t *testing.T) {
 			want := []string{
 				"/apis/apps/v1/namespaces/shop/deployments?dryRun=All", "/apis/policy.karmada.io/v1alpha1/namespaces/shop/propagationpolicies?dryRun=All",
 			}
-			last := "PropagationPolicy (shop/p) is created successfully (dry run)\n"
+			last := "Deployment shop/web stays as it is in cluster m1, but for the marks of the control plane\n"
 			if !tc.dryRun {
 				want = append(want, "/apis/policy.karmada.io/v1alpha1/namespaces/shop/propagationpolicies", "/apis/apps/v1/namespaces/shop/deployments")
 				last = "Resource \"apps/v1, Resource=deployments\"(shop/web) is promoted successfully\n"
