@@ -22,6 +22,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/cmd/completion"
 	"github.com/karmadactl/karmadactl/pkg/cmd/cordon"
 	"github.com/karmadactl/karmadactl/pkg/cmd/deinit"
+	"github.com/karmadactl/karmadactl/pkg/cmd/demote"
 	"github.com/karmadactl/karmadactl/pkg/cmd/factory"
 	"github.com/karmadactl/karmadactl/pkg/cmd/get"
 	"github.com/karmadactl/karmadactl/pkg/cmd/host"
@@ -92,7 +93,7 @@ func (r root) groups() (templates.CommandGroups, error) {
 		}},
 		{Message: "Troubleshooting and Debugging Commands:", Commands: fromKubectl("attach", "logs", "exec", "describe")},
 		{Message: "Advanced Commands:", Commands: slices.Concat(
-			fromKubectl("apply"), []*cobra.Command{construct(promote.NewCmd), construct(top.NewCmd)}, fromKubectl("patch"),
+			fromKubectl("apply"), []*cobra.Command{construct(promote.NewCmd), construct(demote.NewCmd), construct(top.NewCmd)}, fromKubectl("patch"),
 		)},
 		{Message: "Settings Commands:", Commands: append(
 			fromKubectl("label", "annotate"),
