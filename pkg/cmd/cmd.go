@@ -40,9 +40,11 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/cmd/taint"
 	"github.com/karmadactl/karmadactl/pkg/cmd/token"
 	"github.com/karmadactl/karmadactl/pkg/cmd/top"
+	"github.com/karmadactl/karmadactl/pkg/cmd/tree"
 	"github.com/karmadactl/karmadactl/pkg/cmd/unjoin"
 	"github.com/karmadactl/karmadactl/pkg/cmd/unregister"
 	"github.com/karmadactl/karmadactl/pkg/cmd/version"
+	"github.com/karmadactl/karmadactl/pkg/cmd/why"
 )
 
 // completionTimeout bounds what a user waits for at the prompt
@@ -91,7 +93,10 @@ func (r root) groups() (templates.CommandGroups, error) {
 		{Message: "Cluster Management Commands:", Commands: []*cobra.Command{
 			construct(cordon.NewCordonCmd), construct(cordon.NewUncordonCmd), construct(taint.NewCmd),
 		}},
-		{Message: "Troubleshooting and Debugging Commands:", Commands: fromKubectl("attach", "logs", "exec", "describe")},
+		{Message: "Troubleshooting and Debugging Commands:", Commands: append(
+			fromKubectl("attach", "logs", "exec", "describe"),
+			construct(why.NewCmd), construct(tree.NewCmd),
+		)},
 		{Message: "Advanced Commands:", Commands: slices.Concat(
 			fromKubectl("apply"), []*cobra.Command{construct(promote.NewCmd), construct(demote.NewCmd), construct(top.NewCmd)}, fromKubectl("patch"),
 		)},
