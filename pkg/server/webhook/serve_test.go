@@ -27,6 +27,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/karmadactl/karmadactl/pkg/features"
+	"github.com/karmadactl/karmadactl/pkg/server/flags"
 	"github.com/karmadactl/karmadactl/pkg/webhook"
 )
 
@@ -52,7 +53,7 @@ func testHooks(t testing.TB) []webhook.Hook {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hooks, err := newHooks(&rest.Config{Host: "https://127.0.0.1:1"}, gate, false)
+	hooks, err := newHooks(&rest.Config{Host: "https://127.0.0.1:1", QPS: flags.NoLimit}, gate, false)
 	if err != nil {
 		t.Fatal(err)
 	}
