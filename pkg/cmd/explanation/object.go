@@ -70,11 +70,7 @@ func ReadObject(f cmdutil.Factory, args []string) (*Object, error) {
 	if err != nil {
 		return nil, err // says already what is wrong with which kubeconfig
 	}
-	mapper, err := f.ToRESTMapper()
-	if err != nil {
-		return nil, err
-	}
-	c, err := NewClient(cfg, mapper)
+	c, err := NewClient(cfg)
 	if err != nil {
 		return nil, err
 	}

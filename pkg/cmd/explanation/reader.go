@@ -44,12 +44,25 @@ func NewScheme() (*runtime.Scheme, error) {
 	return s, nil
 }
 
-// NewClient returns a client of a control plane that knows these kinds.
-func NewClient(cfg *rest.Config, mapper meta.RESTMapper) (client.Client, error) {
+// NewClient returns a client of a control plane that knows these kinds, without having
+// to ask for them.
+func NewClient(cfg *rest.Config) (client.Client, error) {
 	scheme, err := NewScheme()
 	if err != nil {
 		return nil, err
 	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, kind := range []string{"ClusterPropagationPolicy", "ClusterOverridePolicy"} {
+		mapper.Add(policyv1alpha1.GroupVersion.WithKind(kind), meta.RESTScopeRoot)
+	}
+	for _, kind := range []string{"PropagationPolicy", "OverridePolicy"} {
+		mapper.Add(policyv1alpha1.GroupVersion.WithKind(kind), meta.RESTScopeNamespace)
+	}
+	mapper.Add(clusterv1alpha1.GroupVersion.WithKind("Cluster"), meta.RESTScopeRoot)
+	mapper.Add(workv1alpha1.GroupVersion.WithKind("Work"), meta.RESTScopeNamespace)
+	mapper.Add(workv1alpha2.GroupVersion.WithKind("ResourceBinding"), meta.RESTScopeNamespace)
+	mapper.Add(workv1alpha2.GroupVersion.WithKind("ClusterResourceBinding"), meta.RESTScopeRoot)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Event"), meta.RESTScopeNamespace)
 	c, err := client.New(cfg, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
 		return nil, fmt.Errorf("make a client of %s: %w", cfg.Host, err)
