@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/metadata"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
@@ -92,6 +93,9 @@ func (f *Fleet) Find(ctx context.Context, named []string) (existing, missing []s
 // Member returns the way to the one member of that name. One that does not exist
 // is an error in the words of the API server, which scripts know.
 func (f *Fleet) Member(ctx context.Context, name string) (cmdutil.Factory, error) {
+	if problems := path.IsValidPathSegmentName(name); len(problems) > 0 {
+		return nil, fmt.Errorf("%q is no name of a cluster: %s", name, strings.Join(problems, "; "))
+	}
 	client, err := f.clusters()
 	if err != nil {
 		return nil, err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -190,4 +192,28 @@ func (o *Options) nothing(namespaced bool) error {
 	}
 	_, err := fmt.Fprintln(o.ErrOut, text)
 	return err
+}
+
+// hasTypes tells whether the arguments name several types.
+func (q *query) hasTypes() bool {
+	types := make(map[string]bool)
+	for i, arg := range q.args {
+		before, _, slash := strings.Cut(arg, "/")
+		switch {
+		case slash:
+			types[before] = true
+		case i == 0:
+			for t := range strings.SplitSeq(arg, ",") {
+				types[t] = true
+			}
+		}
+	}
+	return len(types) > 1 || types["all"]
+}
+
+func (q *query) patience() time.Duration {
+	if q.hasTypes() {
+		return togetherMany
+	}
+	return together
 }

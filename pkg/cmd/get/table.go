@@ -24,7 +24,9 @@ import (
 const (
 	// together is how long rows wait for those of other clusters, so that they
 	// can be shown in order. Who has not answered by then comes later.
-	together = 400 * time.Millisecond
+	together = 500 * time.Millisecond
+	// togetherMany is as long for several types, which come one after the other.
+	togetherMany = 2 * time.Second
 	// atMost is how many rows wait: more are shown in the order they come in.
 	atMost = 2000
 )
@@ -38,7 +40,7 @@ func (o *Options) table(ctx context.Context, sources []*source) error {
 		ended   = make(chan struct{}, len(sources))
 		errs    = make([]error, len(sources))
 		pending = len(sources)
-		grace   = time.NewTimer(together)
+		grace   = time.NewTimer(o.Query.patience())
 		late    = false
 	)
 	defer grace.Stop()
@@ -197,7 +199,7 @@ func (b *board) show(g *group) error {
 		flags.HumanReadableFlags = &human
 		human.Kind = g.kind
 		human.WithNamespace = b.o.Query.allNamespaces && g.namespaced
-		if showKind := len(b.kinds) > 1; showKind {
+		if showKind := len(b.kinds) > 1 || b.o.Query.hasTypes(); showKind {
 			human.ShowKind = &showKind
 		}
 		p, err := flags.ToPrinter()

@@ -34,32 +34,43 @@ type Plane struct {
 	*API
 	// Kubeconfig is a file that leads to it.
 	Kubeconfig string
-	URL        string
 
 	mu      sync.Mutex
 	members map[string]http.Handler
+}
+
+// NewPlane returns a control plane without members that nobody serves yet.
+func NewPlane() *Plane {
+	return &Plane{API: NewAPI(PlaneTypes()...), members: make(map[string]http.Handler)}
 }
 
 // New starts a control plane without members. Caches of its clients go into a
 // directory of the test.
 func New(t testing.TB) *Plane {
 	t.Helper()
-	p := &Plane{API: NewAPI(PlaneTypes()...), members: make(map[string]http.Handler)}
+	p := NewPlane()
 	server := httptest.NewServer(p)
 	t.Cleanup(server.Close)
 	// Streams that nobody ends would keep the server from closing.
 	t.Cleanup(p.Stop)
-	p.URL = server.URL
 	p.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := WriteKubeconfig(p.Kubeconfig, server.URL); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// WriteKubeconfig makes a kubeconfig for a control plane at that address.
+func WriteKubeconfig(file, url string) error {
 	config := clientcmdapi.NewConfig()
-	config.Clusters["plane"] = &clientcmdapi.Cluster{Server: server.URL}
+	config.Clusters["plane"] = &clientcmdapi.Cluster{Server: url}
 	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: "admin"}
 	config.Contexts["karmada-apiserver"] = &clientcmdapi.Context{Cluster: "plane", AuthInfo: "admin"}
 	config.CurrentContext = "karmada-apiserver"
-	if err := clientcmd.WriteToFile(*config, p.Kubeconfig); err != nil {
-		t.Fatalf("write kubeconfig: %v", err)
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		return fmt.Errorf("write kubeconfig: %w", err)
 	}
-	return p
+	return nil
 }
 
 // Factory returns a factory for the control plane.
