@@ -95,6 +95,9 @@ func targets() map[string]*Target {
 		versionVs:   {Limit: 1},
 		helpVs:      {Limit: 1},
 
+		getFew:       {Limit: 0.3},
+		getManyFirst: {Limit: 1},
+
 		joinFigure(0):    {Limit: 2},
 		joinFigure(100):  {Limit: 2},
 		joinFigure(5000): {Limit: 5},

@@ -24,6 +24,7 @@ func scenarios() []Scenario {
 	return []Scenario{
 		{Name: "boot", Short: "from nothing to a ready control plane, and what it costs while it is idle", Run: boot},
 		{Name: "join", Short: "from a member cluster's kubeconfig to a Cluster that is ready, and what an agent costs", Run: join},
+		{Name: "CLI", Short: "what a user waits for: get of few objects of three members, and of many of fifty", Run: commands},
 		{Name: "propagate", Short: "from Deployments and a policy to ready replicas on three members with status back", Run: propagate},
 		{Name: "steady", Short: "what is written and used when nothing changes", Run: steady},
 		{Name: "render", Short: "Works of bindings that were scheduled while nobody rendered", Run: render},
