@@ -7,8 +7,11 @@ import (
 	"github.com/spf13/cobra"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/logs"
+	utilversion "k8s.io/component-base/version"
+	"k8s.io/klog/v2"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 )
@@ -36,7 +39,36 @@ func RunAPIServer(ctx context.Context, args []string) error {
 	if errs := completed.Validate(); len(errs) > 0 {
 		return fmt.Errorf("check kube-apiserver options: %w", utilerrors.NewAggregate(errs))
 	}
-	return apiserver.Run(ctx, completed)
+	return runAPIServer(ctx, completed)
+}
+
+// runAPIServer does what apiserver.Run does, with lean storage of custom resources.
+func runAPIServer(ctx context.Context, o options.CompletedOptions) error {
+	klog.FromContext(ctx).Info("Starting kube-apiserver", "version", utilversion.Get().String())
+	name, err := cache.NewInformerName("kube-apiserver")
+	if err != nil {
+		return fmt.Errorf("name the informers of kube-apiserver: %w", err)
+	}
+	o.InformerName = name
+	config, err := apiserver.NewConfig(o)
+	if err != nil {
+		return fmt.Errorf("configure kube-apiserver: %w", err)
+	}
+	extra := &config.ApiExtensions.ExtraConfig
+	extra.CRDRESTOptionsGetter = lean{extra.CRDRESTOptionsGetter}
+	completed, err := config.Complete()
+	if err != nil {
+		return fmt.Errorf("configure kube-apiserver: %w", err)
+	}
+	server, err := apiserver.CreateServerChain(completed)
+	if err != nil {
+		return fmt.Errorf("make kube-apiserver: %w", err)
+	}
+	prepared, err := server.PrepareRun()
+	if err != nil {
+		return fmt.Errorf("prepare kube-apiserver: %w", err)
+	}
+	return prepared.Run(ctx)
 }
 
 // parse gives args to the named flag sets of an upstream component.
