@@ -61,7 +61,7 @@ func (e *Explainer) Explain(ctx context.Context, template *unstructured.Unstruct
 	if len(r.policies) == 0 && !f.auto {
 		x.NearMisses = r.misses
 	}
-	j := &judge{Explainer: e, facts: f, ranking: r, told: x.Clusters, dry: d}
+	j := &judge{Explainer: e, facts: f, ranking: r, told: x.Clusters}
 	x.Findings = j.judge()
 	x.Summary = x.summarize(cluster, f.lacks("Works"))
 	return x, nil

@@ -336,7 +336,7 @@ func TestExplain(t *testing.T) {
 				w.scheduled([]workv1alpha2.TargetCluster{}, "NoClusterFit", "0/3 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint, 2 cluster(s) did not have the API resource.")
 				w.works = nil
 			},
-			codes: []Code{NoClusterFit},
+			codes: []Code{KindMissing},
 		},
 		"KindMissing": {
 			reason: "The control plane may have thought that the cluster has the kind.",
@@ -357,6 +357,7 @@ func TestExplain(t *testing.T) {
 			change: func(_ *testing.T, w *world) {
 				w.refuse("m2", `Failed to apply all manifests (0/1): apply Deployment shop/web to cluster m2: admission webhook "no" denied the request`)
 				w.warn("karmada-es-m2", "work-m2", "SyncFailed", `admission webhook "no" denied the request`)
+				w.warn("shop", "template", "SyncFailed", `admission webhook "no" denied the request`)
 			},
 			codes: []Code{NotApplied},
 		},
@@ -487,6 +488,7 @@ func TestExplain(t *testing.T) {
 				w.clusters["m3"].Spec.Taints = []corev1.Taint{{Key: "team", Effect: corev1.TaintEffectNoSchedule}}
 				delete(w.works, "m2")
 			},
+			codes: []Code{Refused},
 		},
 		"OneChosen": {
 			reason: "That it is chosen is told with the scheduler's reasons.",

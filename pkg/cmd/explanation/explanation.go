@@ -251,6 +251,8 @@ const (
 	SchedulerError Code = "SchedulerError"
 	// SchedulingPending: the scheduler has not looked at it as it is.
 	SchedulingPending Code = "SchedulingPending"
+	// Refused: the scheduler refuses the one cluster that is asked about.
+	Refused Code = "Refused"
 	// DispatchingSuspended: Works are not sent to clusters.
 	DispatchingSuspended Code = "DispatchingSuspended"
 	// ClusterGone: a cluster that was chosen does not exist any more.
@@ -271,7 +273,8 @@ const (
 	WorkDeleting Code = "WorkDeleting"
 	// ApplyPending: the cluster has not said whether it has what the Work carries.
 	ApplyPending Code = "ApplyPending"
-	// KindMissing: the cluster does not know the kind of the object.
+	// KindMissing: the cluster, or every cluster that is meant, does not know the kind of
+	// the object.
 	KindMissing Code = "KindMissing"
 	// Conflict: the cluster has an object of that name that is not the control plane's.
 	Conflict Code = "Conflict"

@@ -3,6 +3,7 @@ package explanation
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +21,6 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/binding"
 	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/pkg/override"
-	"github.com/karmadactl/karmadactl/pkg/pipeline/schedule/diagnosis"
 	"github.com/karmadactl/karmadactl/pkg/policy"
 )
 
@@ -31,7 +31,6 @@ type judge struct {
 	*facts
 	ranking ranking
 	told    []Cluster
-	dry     *diagnosis.Diagnosis
 	found   []Finding
 }
 
@@ -258,6 +257,8 @@ func (j *judge) judgeScheduling() {
 	case c.Status == metav1.ConditionTrue && b.BindingStatus().SchedulerObservedGeneration < b.GetGeneration():
 		j.add(SchedulingPending, nil, j.command("status"), "the scheduler has not looked at its binding as it is now (generation %d; it knows %d)", b.GetGeneration(), b.BindingStatus().SchedulerObservedGeneration)
 	case c.Status == metav1.ConditionTrue:
+	case code == NoClusterFit && len(spec.Clusters) == 0 && j.mostRefusals() == kindPlugin:
+		j.add(KindMissing, since, j.nextForRefusals(), "no cluster fits, as those that are meant do not serve %s %s: %s", j.subject.APIVersion, j.subject.Kind, c.Message)
 	case code == NoClusterFit && len(spec.Clusters) > 0:
 		j.add(KeptInPlace, since, j.nextForRefusals(), "no cluster fits any more, so it stays where it is: %s", c.Message)
 	case code == NoClusterFit:
@@ -279,30 +280,49 @@ func (j *judge) whereItIs() string {
 	return ""
 }
 
-// nextForRefusals returns the command that helps against what refuses most clusters.
-func (j *judge) nextForRefusals() string {
-	counts, first := map[string]int{}, map[string]string{}
+// Filters that refuse clusters for what can be mended there.
+const (
+	kindPlugin  = "APIEnablement"
+	taintPlugin = "TaintToleration"
+)
+
+// mostRefusals returns the filter that refuses most clusters. What users did not mean by
+// their placement is no obstacle, unless it is all there is.
+func (j *judge) mostRefusals() string {
+	counts := map[string]int{}
 	for _, c := range j.told {
-		if c.RefusedBy == "" {
-			continue
+		if c.RefusedBy != "" {
+			counts[c.RefusedBy]++
 		}
-		counts[c.RefusedBy]++
-		first[c.RefusedBy] = cmp.Or(first[c.RefusedBy], c.Name)
 	}
 	most := ""
-	for plugin, n := range counts {
-		// What users did not mean by their placement is no obstacle, unless it is all there is.
-		if most == "" || most == affinityPlugin || plugin != affinityPlugin && (n > counts[most] || n == counts[most] && plugin < most) {
+	for _, plugin := range slices.Sorted(maps.Keys(counts)) {
+		if most == "" || most == affinityPlugin || plugin != affinityPlugin && counts[plugin] > counts[most] {
 			most = plugin
 		}
 	}
-	switch most {
-	case "TaintToleration":
-		return j.command("get cluster %s -o yaml", first[most])
-	case "APIEnablement":
-		return j.nextForKind(first[most])
-	case "":
-		return j.command("get clusters")
+	return most
+}
+
+// nextForRefusals returns the command that helps against what refuses most clusters.
+func (j *judge) nextForRefusals() string {
+	most := j.mostRefusals()
+	for _, c := range j.told {
+		if c.RefusedBy == most && most != "" {
+			return j.nextForRefusal(&c)
+		}
+	}
+	return j.command("get clusters")
+}
+
+// nextForRefusal returns the command that helps against the filter that refuses a
+// cluster.
+func (j *judge) nextForRefusal(c *Cluster) string {
+	switch c.RefusedBy {
+	case taintPlugin:
+		return j.command("get cluster %s -o yaml", c.Name)
+	case kindPlugin:
+		return j.nextForKind(c.Name)
 	default:
 		return j.editPolicy()
 	}
@@ -327,6 +347,9 @@ func (j *judge) judgeCluster(c *Cluster) {
 		j.in(c.Name, Evicting, j.evictedAt(c.Name), j.command("get %s -o yaml", j.bindingRef()), "it is leaving this cluster: %s", c.Leaving)
 	}
 	if !c.Chosen {
+		if c.RefusedBy != "" && j.cluster != "" && len(j.found) == 0 {
+			j.in(c.Name, Refused, nil, j.nextForRefusal(c), "%s", c.Verdict)
+		}
 		return
 	}
 	switch {

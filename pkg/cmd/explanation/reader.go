@@ -321,6 +321,14 @@ func (f *facts) readWarnings(ctx context.Context, reader client.Reader) error {
 	all.Wait()
 	f.warnings = slices.Concat(found...)
 	slices.SortStableFunc(f.warnings, func(a, b Warning) int { return timeOf(b.Last).Compare(timeOf(a.Last)) })
+	// One thing is often said of the template, its binding and its Work.
+	said := map[string]bool{}
+	f.warnings = slices.DeleteFunc(f.warnings, func(w Warning) bool {
+		key := w.Reason + " " + w.Message
+		again := said[key]
+		said[key] = true
+		return again
+	})
 	f.warnings = f.warnings[:min(len(f.warnings), mostWarnings)]
 	for _, err := range errs {
 		if err != nil {
