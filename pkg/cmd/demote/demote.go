@@ -19,6 +19,7 @@ import (
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	"github.com/karmadactl/karmadactl/pkg/cmd/factory"
 	"github.com/karmadactl/karmadactl/pkg/interpreter"
 	"github.com/karmadactl/karmadactl/pkg/promotion"
@@ -182,6 +183,9 @@ func (f *Flags) ToOptions(ctx context.Context, c *factory.Factory, s genericioop
 	api, err := registration.NewAPI(cfg)
 	if err != nil {
 		return nil, err
+	}
+	if err := api.Client.List(ctx, &clusterv1alpha1.ClusterList{}, client.Limit(1)); err != nil {
+		return nil, fmt.Errorf("list clusters: %w", err)
 	}
 	mapper, err := c.ToRESTMapper()
 	if err != nil {
