@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karmadactl/karmadactl/pkg/names"
@@ -193,14 +194,25 @@ func (p *Promoter) existing(ctx context.Context, plan *Plan, i Item) (*unstructu
 	case apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err):
 		return nil, nil
 	case meta.IsNoMatchError(err):
-		return nil, fmt.Errorf("the control plane does not serve %s (%s), so that it cannot have %s: bring its CustomResourceDefinition there first, with %q, and promote again",
-			i.Object.GetKind(), i.Object.GetAPIVersion(), i, p.Program+" promote crd "+i.Resource.GroupResource().String()+" -C "+plan.Cluster)
+		return nil, p.notServed(ctx, plan, i)
 	case err != nil:
 		return nil, fmt.Errorf("read %s of the control plane: %w", i, err)
 	case found.GetDeletionTimestamp() != nil:
 		return nil, fmt.Errorf("%s is being deleted in the control plane: promote it when it is gone", i)
 	}
 	return found, nil
+}
+
+// notServed says that the control plane does not know a kind, and what to do about
+// it.
+func (p *Promoter) notServed(ctx context.Context, plan *Plan, i Item) error {
+	text := fmt.Sprintf("the control plane does not serve %s (%s), so that it cannot have %s", i.Object.GetKind(), i.Object.GetAPIVersion(), i)
+	definition := i.Resource.GroupResource().String()
+	gvk := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	if _, err := get(ctx, p.Member, gvk, client.ObjectKey{Name: definition}); apierrors.IsNotFound(err) {
+		return fmt.Errorf("%s: cluster %s does not have it by a CustomResourceDefinition either, so that the control plane must be of a version that serves it", text, plan.Cluster)
+	}
+	return fmt.Errorf("%s: bring its CustomResourceDefinition there first, with %q, and promote again", text, p.Program+" promote crd "+definition+" -C "+plan.Cluster)
 }
 
 // differs returns where what exists is not as it is wanted, "" for nowhere.

@@ -335,14 +335,14 @@ func mapShortName(s *side) {
 		schema.GroupVersionResource{Version: "v1", Resource: "ns"}, meta.RESTScopeRoot)
 }
 
-// know teaches a side a kind of example.com.
-func know(t *testing.T, s *side, kind string) {
+// know teaches a side a kind.
+func know(t *testing.T, s *side, group, kind string, scope meta.RESTScope) {
 	t.Helper()
 	m, ok := s.RESTMapper().(*meta.DefaultRESTMapper)
 	if !ok {
 		t.Fatal("no mapper")
 	}
-	m.Add(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: kind}, meta.RESTScopeNamespace)
+	m.Add(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, scope)
 }
 
 func TestTemplate(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -172,17 +173,35 @@ func TestShared(t *testing.T) {
 // TestNoDefinition promotes a custom resource that the control plane cannot have.
 func TestNoDefinition(t *testing.T) {
 	gadget := object(t, "{apiVersion: example.com/v1, kind: Gadget, metadata: {namespace: shop, name: one}, spec: {size: 1}}")
-	member, control := newSide(t, nil, gadget), newSide(t, nil, object(t, namespace))
-	know(t, member, "Gadget")
-	r := usual()
-	r.Type, r.Name = "gadgets", "one"
-	_, _, made, err := promoted(member, control, r)
-	want := `the control plane does not serve Gadget (example.com/v1), so that it cannot have Gadget shop/one: bring its CustomResourceDefinition there first, with "karmadactl promote crd gadgets.example.com -C m1"`
-	if err == nil || !strings.Contains(err.Error(), want) || len(made) > 0 {
-		t.Errorf("made %q, error %v\nwant %s", made, err, want)
+	definition := object(t, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: gadgets.example.com}}")
+	tests := map[string]struct {
+		reason string
+		member []*unstructured.Unstructured
+		want   string
+	}{
+		"Defined": {
+			reason: "Its definition can be brought there.", member: []*unstructured.Unstructured{gadget, definition},
+			want: `the control plane does not serve Gadget (example.com/v1), so that it cannot have Gadget shop/one: bring its CustomResourceDefinition there first, with "karmadactl promote crd gadgets.example.com -C m1"`,
+		},
+		"BuiltIn": {
+			reason: "What an API server has by itself another one may not have.", member: []*unstructured.Unstructured{gadget},
+			want: "cluster m1 does not have it by a CustomResourceDefinition either",
+		},
 	}
-	know(t, control, "Gadget")
-	if _, _, made, err := promoted(member, control, r); err != nil || len(made) != 2 {
-		t.Errorf("with its definition: made %q, %v", made, err)
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			member, control := newSide(t, nil, tc.member...), newSide(t, nil, object(t, namespace))
+			know(t, member, "example.com", "Gadget", meta.RESTScopeNamespace)
+			know(t, member, "apiextensions.k8s.io", "CustomResourceDefinition", meta.RESTScopeRoot)
+			r := usual()
+			r.Type, r.Name = "gadgets", "one"
+			if _, _, made, err := promoted(member, control, r); err == nil || !strings.Contains(err.Error(), tc.want) || len(made) > 0 {
+				t.Errorf("%s\nmade %q, error %v\nwant %s", tc.reason, made, err, tc.want)
+			}
+			know(t, control, "example.com", "Gadget", meta.RESTScopeNamespace)
+			if _, _, made, err := promoted(member, control, r); err != nil || len(made) != 2 {
+				t.Errorf("with its definition: made %q, %v", made, err)
+			}
+		})
 	}
 }
