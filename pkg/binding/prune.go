@@ -73,6 +73,7 @@ func pruneJob(o map[string]any) map[string]any {
 	}
 	for _, key := range []string{"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"} {
 		o = without(o, "spec", "template", "metadata", "labels", key)
+		o = without(o, "metadata", "labels", key) // which are those of its pods, if it had none
 	}
 	return o
 }

@@ -67,6 +67,11 @@ func TestPrune(t *testing.T) {
 			  template: {metadata: {labels: {app: x, controller-uid: u, job-name: a, batch.kubernetes.io/controller-uid: u, batch.kubernetes.io/job-name: a}}}}}`,
 			`{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {parallelism: 2, template: {metadata: {labels: {app: x}}}}}`,
 		},
+		"LabelledJob": {
+			"A Job without labels of its own has those of its pods, of which some are one cluster's.",
+			`{apiVersion: batch/v1, kind: Job, metadata: {name: a, labels: {app: x, controller-uid: u, batch.kubernetes.io/job-name: a}}, spec: {}}`,
+			`{apiVersion: batch/v1, kind: Job, metadata: {name: a, labels: {app: x}}, spec: {}}`,
+		},
 		"ManualJob": {
 			"A selector that the user wrote is the user's.",
 			`{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {ttlSecondsAfterFinished: 5, manualSelector: true,

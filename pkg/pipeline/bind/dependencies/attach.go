@@ -53,6 +53,9 @@ func (r *Reconciler) attachAll(ctx context.Context, rb *workv1alpha2.ResourceBin
 		if object.GetDeletionTimestamp() != nil || registration.IsInEveryNamespace(object.GetKind(), object) {
 			continue // what goes need not come, and what every cluster makes itself is not ours to replace
 		}
+		if object.GetLabels()[names.ClaimedByLabel] != "" {
+			continue // whoever claims it takes it where it goes, or nowhere
+		}
 		did, err := r.attach(ctx, rb, object)
 		wrote = wrote || did
 		if err != nil {
