@@ -211,13 +211,13 @@ func writeFleet(t *testing.T, file string) {
 	one := p.Join("member1",
 		fleettest.Deployment("default", "web", "karmada.io/managed", "true"),
 		`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"default","name":"web-0"},"spec":{"containers":[{"name":"app","image":"i"}]},"status":{"phase":"Running"}}`)
-	one.Extra = func(w http.ResponseWriter, r *http.Request) bool {
+	one.Answer(func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, "/pods/web-0/log") {
 			return false
 		}
 		_, _ = io.WriteString(w, "one line\n") // a client that went away is no matter here
 		return true
-	}
+	})
 	p.Join("member2", fleettest.Deployment("default", "own"))
 	p.JoinAs("silent", fleettest.Silent())
 	config, err := clientcmd.LoadFromFile(p.Kubeconfig)

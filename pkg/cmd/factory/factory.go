@@ -125,6 +125,9 @@ type connection struct {
 	discoveryOnce sync.Once
 	discovery     discovery.CachedDiscoveryInterface
 	discoveryErr  error
+	mapperOnce    sync.Once
+	mapper        meta.RESTMapper
+	mapperErr     error
 
 	mu      sync.Mutex
 	server  string // whose address is in the config
@@ -195,10 +198,15 @@ func cacheName(host string) string {
 	return regexp.MustCompile(`[^(\w/.)]`).ReplaceAllString(host, "_")
 }
 
+// ToRESTMapper returns the one mapper of this process, which many may ask at once.
 func (c *connection) ToRESTMapper() (meta.RESTMapper, error) {
-	client, err := c.ToDiscoveryClient()
-	if err != nil {
-		return nil, err
-	}
-	return newMapper(client, c.warnings), nil
+	c.mapperOnce.Do(func() {
+		client, err := c.ToDiscoveryClient()
+		if err != nil {
+			c.mapperErr = err
+			return
+		}
+		c.mapper = newMapper(client, c.warnings)
+	})
+	return c.mapper, c.mapperErr
 }

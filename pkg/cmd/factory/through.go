@@ -123,13 +123,13 @@ func newDiscoveryClient(cfg *rest.Config) (discovery.CachedDiscoveryInterface, e
 		if err != nil {
 			return nil, fmt.Errorf("make discovery client: %w", err)
 		}
-		return memory.NewMemCacheClient(client), nil
+		return &types{CachedDiscoveryInterface: memory.NewMemCacheClient(client)}, nil
 	}
 	client, err := disk.NewCachedDiscoveryClientForConfig(cfg, filepath.Join(dir, "discovery", cacheName(cfg.Host)), filepath.Join(dir, "http"), discoveryTTL)
 	if err != nil {
 		return nil, fmt.Errorf("make discovery client: %w", err)
 	}
-	return client, nil
+	return &types{CachedDiscoveryInterface: client}, nil
 }
 
 func newMapper(client discovery.CachedDiscoveryInterface, warnings rest.WarningHandler) meta.RESTMapper {

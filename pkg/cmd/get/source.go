@@ -60,7 +60,7 @@ type part struct {
 	event string
 }
 
-// build returns the request for a source.
+// build returns the request for a source. The builder writes into its arguments.
 func (q *query) build(f cmdutil.Factory) *resource.Builder {
 	return f.NewBuilder().
 		Unstructured().
@@ -68,7 +68,7 @@ func (q *query) build(f cmdutil.Factory) *resource.Builder {
 		LabelSelectorParam(q.labels).
 		FieldSelectorParam(q.fields).
 		RequestChunksOf(cmdutil.DefaultChunkSize).
-		ResourceTypeOrNameArgs(true, q.args...).
+		ResourceTypeOrNameArgs(true, slices.Clone(q.args)...).
 		Latest().
 		TransformRequests(q.transform)
 }

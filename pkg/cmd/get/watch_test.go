@@ -118,7 +118,7 @@ func TestWatchGoesOn(t *testing.T) {
 	eventually(t, "a change after the cut is shown", func() bool { return strings.Contains(out.String(), "later") })
 
 	down := make(chan struct{})
-	m1.Extra = func(w http.ResponseWriter, _ *http.Request) bool {
+	m1.Answer(func(w http.ResponseWriter, _ *http.Request) bool {
 		select {
 		case <-down:
 			return false
@@ -126,7 +126,7 @@ func TestWatchGoesOn(t *testing.T) {
 			fleettest.Status(w, http.StatusServiceUnavailable, "ServiceUnavailable", "cluster member1 cannot be reached")
 			return true
 		}
-	}
+	})
 	m1.Cut()
 	eventually(t, "its loss is said", func() bool {
 		return strings.Contains(errOut.String(), "cluster(member1) failed, please check authorization or network: cluster member1 cannot be reached; trying again")

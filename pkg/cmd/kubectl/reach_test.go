@@ -1,10 +1,14 @@
 package kubectl
 
 import (
+	"io"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/karmadactl/karmadactl/pkg/cmd/fleet/fleettest"
 )
@@ -55,5 +59,39 @@ func TestReach(t *testing.T) {
 				t.Errorf("the member was asked: %t, want %t: %s", asked, tc.member, tc.reason)
 			}
 		})
+	}
+}
+
+// What is in a member is completed from there.
+func TestReachCompletes(t *testing.T) {
+	p := fleettest.New(t)
+	p.Join("member1", fleettest.Pod("default", "web"))
+	for _, tc := range []struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		{"Pods of the member.", []string{"logs", "-C", "member1", "we"}, "web\n"},
+		{"With its scope.", []string{"describe", "-s", "members", "-C", "member1", "pods", ""}, "web\n"},
+		{"There is nothing in no member.", []string{"logs", "we"}, ""},
+		{"Nor in one that does not exist.", []string{"logs", "-C", "x", "we"}, ""},
+		{"Clusters are completed.", []string{"exec", "--cluster", "mem"}, "member1\n"},
+	} {
+		s, _, out, _ := genericiooptions.NewTestIOStreams()
+		cmds, err := Set{Factory: p.Factory(t, s), Streams: s, Program: "karmadactl"}.Commands(tc.args[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		root := &cobra.Command{Use: "karmadactl"}
+		root.AddCommand(cmds...)
+		root.SetOut(out)
+		root.SetErr(io.Discard)
+		root.SetArgs(append([]string{cobra.ShellCompNoDescRequestCmd, tc.args[0], "--kubeconfig", p.Kubeconfig}, tc.args[1:]...))
+		if err := root.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, _, _ := strings.Cut(out.String(), ":"); got != tc.want {
+			t.Errorf("%q: got %q, want %q: %s", tc.args, got, tc.want, tc.reason)
+		}
 	}
 }

@@ -49,7 +49,7 @@ func newNodeCmd(f *factory.Factory, s genericiooptions.IOStreams, program string
 		Example:               templates.Examples(fmt.Sprintf(nodeExample, program)),
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
-		ValidArgsFunction:     cobra.NoFileCompletions,
+		ValidArgsFunction:     n.completeNames("nodes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Within(cmd.Context())
 			if err := n.complete(cmd, args); err != nil {

@@ -63,7 +63,7 @@ func newPodCmd(f *factory.Factory, s genericiooptions.IOStreams, program string)
 		Example:               templates.Examples(fmt.Sprintf(podExample, program)),
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
-		ValidArgsFunction:     cobra.NoFileCompletions,
+		ValidArgsFunction:     p.completeNames("pods"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Within(cmd.Context())
 			if err := p.complete(cmd, f, args); err != nil {

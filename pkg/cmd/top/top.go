@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/util/completion"
 	"k8s.io/kubectl/pkg/util/templates"
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 
@@ -70,6 +71,21 @@ func (c *common) addFlags(cmd *cobra.Command, f *factory.Factory, what, shorthan
 	c.fleet.AddPatienceFlag(cmd)
 	f.AddConnectionFlags(fs)
 	return cmd.RegisterFlagCompletionFunc("clusters", f.CompleteClusters)
+}
+
+// completeNames completes the name of what is in the first of the clusters that
+// were typed: all of them to ask takes too long at a prompt.
+func (c *common) completeNames(resource string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 || len(c.clusters) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		m, err := c.fleet.Member(cmd.Context(), c.clusters[0])
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return completion.CompGetResource(m, resource, typed), cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // complete checks what both have.

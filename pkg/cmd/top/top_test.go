@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -33,7 +34,7 @@ func newTop(t *testing.T, p *fleettest.Plane) (cmd *cobra.Command, out, errOut *
 
 // measured makes a member that has a metrics API with these items, of pods and of nodes.
 func measured(m *fleettest.API, pods, nodes []any) {
-	m.Extra = func(w http.ResponseWriter, r *http.Request) bool {
+	m.Answer(func(w http.ResponseWriter, r *http.Request) bool {
 		rest, ok := strings.CutPrefix(r.URL.Path, "/apis/metrics.k8s.io/v1beta1/")
 		if !ok {
 			return false
@@ -67,7 +68,7 @@ func measured(m *fleettest.API, pods, nodes []any) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(answer)
 		return true
-	}
+	})
 }
 
 // uses returns the metrics of a pod whose containers use that much: name, CPU, memory.
@@ -279,5 +280,32 @@ func TestErrorsOfAll(t *testing.T) {
 	want := "cluster(a): metrics API not available\nerror: cluster(b): metrics API not available"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q: a line for each", err, want)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for _, tc := range []struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		{"Pods of the cluster.", []string{"pod", "-C", "member1", ""}, "web-1\n"},
+		{"Nodes, too.", []string{"node", "--clusters", "member1", "node2"}, "node2\n"},
+		{"Without a cluster there is none to ask.", []string{"pod", ""}, ""},
+		{"One that does not exist has nothing.", []string{"pod", "-C", "x", ""}, ""},
+		{"One name is enough.", []string{"pod", "-C", "member1", "a", ""}, ""},
+	} {
+		p := aFleet(t)
+		cmd, _, _ := newTop(t, p)
+		var out bytes.Buffer
+		cmd.SetOut(&out)
+		cmd.SetErr(io.Discard)
+		cmd.SetArgs(append([]string{cobra.ShellCompNoDescRequestCmd, tc.args[0], "--kubeconfig", p.Kubeconfig}, tc.args[1:]...))
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, _, _ := strings.Cut(out.String(), ":"); got != tc.want {
+			t.Errorf("%q: got %q, want %q: %s", tc.args, got, tc.want, tc.reason)
+		}
 	}
 }

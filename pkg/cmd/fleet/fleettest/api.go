@@ -19,12 +19,11 @@ import (
 // An API is a server of objects in memory.
 type API struct {
 	types []Type
-	// Extra answers paths before anything else does, if it returns true.
-	Extra func(w http.ResponseWriter, r *http.Request) bool
 	// NoTables has it answer with objects where a table is asked for.
 	NoTables bool
 
 	mu       sync.Mutex
+	extra    func(w http.ResponseWriter, r *http.Request) bool
 	objects  []*unstructured.Unstructured
 	version  int
 	requests []string
@@ -44,6 +43,14 @@ type watch struct {
 // NewAPI returns a server that serves those types.
 func NewAPI(types ...Type) *API {
 	return &API{types: types, watches: make(map[*watch]bool), stopped: make(chan struct{})}
+}
+
+// Answer has extra answer before anything else does; what it returns false for is
+// answered as before.
+func (a *API) Answer(extra func(w http.ResponseWriter, r *http.Request) bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.extra = extra
 }
 
 // Add puts objects into it, given as JSON, and tells those who watch.
@@ -132,8 +139,9 @@ func (a *API) Objects(kind string) []*unstructured.Unstructured {
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	a.requests = append(a.requests, r.Method+" "+r.URL.RequestURI())
+	extra := a.extra
 	a.mu.Unlock()
-	if a.Extra != nil && a.Extra(w, r) {
+	if extra != nil && extra(w, r) {
 		return
 	}
 	switch segments := strings.Split(strings.Trim(r.URL.Path, "/"), "/"); {
