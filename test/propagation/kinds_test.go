@@ -202,12 +202,14 @@ func (k kind) run(t *testing.T, policyName string) {
 	for _, m := range shared.Members {
 		before := m.Await(t, template, "it is there", fleetrig.IsThere)
 		m.Delete(t, template)
-		after := m.Await(t, template, "what somebody deletes on the member comes back", fleetrig.All(k.has(k.changed), func(u *unstructured.Unstructured) error {
-			if u.GetUID() == before.GetUID() {
-				return errors.New("it is still the old one")
+		// A member takes its time over a CRD: it asks several times, a minute each, whether objects of it are left.
+		m.Await(t, template, "the member lets go of what somebody deletes", func(u *unstructured.Unstructured) error {
+			if u != nil && u.GetUID() == before.GetUID() {
+				return fmt.Errorf("it is still the old one, deleted at %v", u.GetDeletionTimestamp())
 			}
 			return nil
-		}))
+		})
+		after := m.Await(t, template, "what somebody deletes on the member comes back", k.has(k.changed))
 		uids[m.Name] = string(after.GetUID())
 	}
 
