@@ -144,7 +144,7 @@ func (t *target) observe(ctx context.Context, live bool) (*unstructured.Unstruct
 // isCurrent reports whether an object is no older than the one we wrote last.
 func (t *target) isCurrent(u *unstructured.Unstructured) bool {
 	wrote := t.ledger.get(t.member.Name(), t.place).version
-	return wrote == "" || !isOlder(u.GetResourceVersion(), wrote)
+	return wrote == "" || !binding.IsOlder(u.GetResourceVersion(), wrote)
 }
 
 // settle notes that an object is as it should be.

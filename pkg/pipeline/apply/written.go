@@ -4,8 +4,9 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karmadactl/karmadactl/pkg/binding"
 )
 
 // Written knows the versions of Works that we have written and the cache has not
@@ -28,7 +29,7 @@ func (w *written) seen(obj client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := client.ObjectKeyFromObject(obj)
-	if version, ok := w.versions[key]; ok && !isOlder(obj.GetResourceVersion(), version) {
+	if version, ok := w.versions[key]; ok && !binding.IsOlder(obj.GetResourceVersion(), version) {
 		delete(w.versions, key)
 	}
 }
@@ -44,15 +45,5 @@ func (w *written) isStale(obj client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	version, ok := w.versions[client.ObjectKeyFromObject(obj)]
-	return ok && isOlder(obj.GetResourceVersion(), version)
-}
-
-// isOlder reports whether one version of an object comes before another. What
-// cannot be compared is older, unless it is the same.
-func isOlder(version, than string) bool {
-	if version == than {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(version, than)
-	return err != nil || order < 0
+	return ok && binding.IsOlder(obj.GetResourceVersion(), version)
 }

@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/karmadactl/karmadactl/pkg/binding"
 )
 
 const (
@@ -52,7 +53,7 @@ func (w *windows) wait(work types.NamespacedName, version string) time.Duration 
 	switch {
 	case since < pause:
 		return pause - since
-	case is.version != "" && since < giveUp && isOlder(version, is.version):
+	case is.version != "" && since < giveUp && binding.IsOlder(version, is.version):
 		return pause // what is written would be compared with what was
 	}
 	return 0
@@ -97,16 +98,6 @@ func (w *windows) sweep(now time.Time) {
 			delete(w.works, work)
 		}
 	}
-}
-
-// isOlder reports whether one version of an object comes before another. What
-// cannot be compared is older, unless it is the same.
-func isOlder(version, than string) bool {
-	if version == than {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(version, than)
-	return err != nil || order < 0
 }
 
 // Failures are what went wrong with each Work last, so that it is told once.
