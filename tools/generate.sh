@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Regenerates what is generated from the types in pkg/apis: the deep copies beside
 # them, their CustomResourceDefinitions, and the OpenAPI schema of those that an
-# aggregated API server serves. It needs Go, and nothing else that is not in
-# tools/go.mod.
+# aggregated API server serves. And, from karmadactl's commands, their reference in
+# docs/cli and docs/man. It needs Go, and nothing else that is not in tools/go.mod.
 #
 #   tools/generate.sh            regenerates, in the working tree
 #   tools/generate.sh --check    fails if that would change anything; changes nothing
@@ -29,6 +29,11 @@ generate() {
 	controller_gen object crd "${installed[@]}" output:crd:dir=pkg/apis/crds/bases
 	controller_gen object crd "${aggregated[@]}" output:crd:dir=pkg/apis/crds/testdata/aggregated
 	openapi_gen pkg/apis/cluster/v1alpha1
+}
+
+# reference works in the current directory, and writes into the given folder.
+reference() {
+	go run ./pkg/cmd/clidocs "$1"
 }
 
 controller_gen() {
@@ -71,15 +76,21 @@ check() {
 	cp -R tools "$copy"
 	cp -R pkg/apis pkg/generated "$copy/pkg"
 	(cd "$copy" && generate)
+	reference "$copy/docs"
 
-	if ! (cd "$copy" && diff -ruN "$root/pkg/apis" pkg/apis && diff -ruN "$root/pkg/generated" pkg/generated); then
+	if ! (cd "$copy" && for folder in pkg/apis pkg/generated docs/cli docs/man; do
+		diff -ruN "$root/$folder" "$folder" || exit
+	done); then
 		echo "generated files are stale: run tools/generate.sh and commit what it changes" >&2
 		return 1
 	fi
 }
 
 case ${1-} in
-'') generate ;;
+'')
+	generate
+	reference docs
+	;;
 --check) check ;;
 *)
 	echo "usage: tools/generate.sh [--check]" >&2
