@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -186,71 +185,6 @@ func walk(root *cobra.Command, visit func(*cobra.Command)) {
 	for _, sub := range root.Commands() {
 		walk(sub, visit)
 	}
-}
-
-// An example that does not run is worse than none.
-func TestExamplesParse(t *testing.T) {
-	for _, program := range []string{"karmadactl", "kubectl karmada"} {
-		argv0 := strings.ReplaceAll(program, " ", "-")
-		var examples []string
-		walk(newRoot(t, argv0), func(cmd *cobra.Command) {
-			continued := regexp.MustCompile(`\\\s*\n\s*`)
-			for _, line := range strings.Split(continued.ReplaceAllString(cmd.Example, ""), "\n") {
-				if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-					examples = append(examples, line)
-				}
-			}
-		})
-		if len(examples) == 0 {
-			t.Fatalf("%s has no examples at all", program)
-		}
-		for _, line := range examples {
-			at := strings.Index(line, program+" ")
-			if at < 0 {
-				t.Errorf("example %q does not call %q", line, program)
-				continue
-			}
-			args := shellWords(line[at+len(program):])
-			root := newRoot(t, argv0)
-			cmd, rest, err := root.Find(args)
-			if err != nil || cmd == root {
-				t.Errorf("example %q: no such command: %v", line, err)
-				continue
-			}
-			if err := cmd.ParseFlags(rest); err != nil {
-				t.Errorf("example %q: %v", line, err)
-			}
-		}
-	}
-}
-
-// shellWords splits a line at spaces outside quotes, up to a pipe or a closing
-// parenthesis.
-func shellWords(line string) []string {
-	var words []string
-	var word strings.Builder
-	var quote rune
-	for _, r := range line {
-		switch {
-		case quote == 0 && (r == '|' || r == ')'):
-			return append(words, strings.Fields(word.String())...)
-		case quote == 0 && (r == '\'' || r == '"'):
-			quote = r
-		case r == quote:
-			quote = 0
-		case quote == 0 && r == ' ':
-			if word.Len() > 0 {
-				words = append(words, word.String())
-				word.Reset()
-			}
-		default:
-			word.WriteRune(r)
-		}
-	}
-	if word.Len() > 0 {
-		words = append(words, word.String())
-	}
-	return words
 }
 
 // Help speaks of the program that was called, and never of kubectl alone.
