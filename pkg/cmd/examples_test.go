@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/karmadactl/karmadactl/pkg/cmd/examples"
@@ -26,8 +27,8 @@ func readme(t *testing.T) []examples.Example {
 // An example that does not run is worse than none. What needs a control plane is run by test/cli.
 func TestExamplesParse(t *testing.T) {
 	for _, program := range []string{"karmadactl", "kubectl karmada"} {
-		argv0 := strings.ReplaceAll(program, " ", "-")
-		all := examples.InHelp(newRoot(t, argv0))
+		root := newRoot(t, strings.ReplaceAll(program, " ", "-"))
+		all := examples.InHelp(root)
 		if program == "karmadactl" {
 			all = append(all, readme(t)...)
 		}
@@ -41,7 +42,7 @@ func TestExamplesParse(t *testing.T) {
 					t.Errorf("example %q of %s does not call %q", line, e.Of, program)
 				}
 				for _, args := range calls {
-					parse(t, argv0, e.Of, line, args)
+					parse(t, root, e.Of, line, args)
 				}
 			}
 		}
@@ -49,14 +50,15 @@ func TestExamplesParse(t *testing.T) {
 }
 
 // parse goes as far with a call as possible without running it.
-func parse(t *testing.T, argv0, of, line string, args []string) {
+func parse(t *testing.T, root *cobra.Command, of, line string, args []string) {
 	t.Helper()
-	root := newRoot(t, argv0)
 	cmd, rest, err := root.Find(args)
 	if err != nil || cmd == root || !cmd.Runnable() {
 		t.Errorf("example %q of %s: there is no such command: %v", line, of, err)
 		return
 	}
+	// What another example of the command has given, this one has not.
+	cmd.Flags().VisitAll(forget)
 	if err := cmd.ParseFlags(rest); err != nil {
 		t.Errorf("example %q of %s: %v", line, of, err)
 		return
@@ -67,6 +69,16 @@ func parse(t *testing.T, argv0, of, line string, args []string) {
 	if err := cmd.ValidateRequiredFlags(); err != nil {
 		t.Errorf("example %q of %s: %v", line, of, err)
 	}
+}
+
+// forget makes a flag look as if nobody had given it.
+func forget(f *pflag.Flag) {
+	f.Changed = false
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		_ = list.Replace(nil) // some cannot take nothing, and are not read by what checks arguments
+		return
+	}
+	_ = f.Value.Set(f.DefValue) // some show a default that they do not take
 }
 
 // An example of a command is an example of that command.
