@@ -101,6 +101,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, w *workv1alpha1.Work) (recon
 	if more && r.windows.hold(key) { // there will be more to write soon
 		return reconcile.Result{RequeueAfter: pause}, failed
 	}
+	if rest := r.windows.rest(key); rest > 0 && !isHealthy(next) {
+		return reconcile.Result{RequeueAfter: rest}, failed
+	}
 	return result, errors.Join(failed, r.write(ctx, w, next, news))
 }
 
@@ -257,7 +260,7 @@ func (r *Reconciler) write(ctx context.Context, w *workv1alpha1.Work, next []wor
 		}
 		return fmt.Errorf("write status: %w", err)
 	}
-	r.windows.wrote(client.ObjectKeyFromObject(w), written.ResourceVersion)
+	r.windows.wrote(client.ObjectKeyFromObject(w), written.ResourceVersion, isHealthy(next))
 	if len(news) > 0 {
 		r.news.Told(w, news)
 	}

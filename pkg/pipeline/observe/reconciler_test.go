@@ -272,9 +272,11 @@ const (
 	deploymentID = `"identifier":{"ordinal":0,"group":"apps","version":"v1","kind":"Deployment","namespace":"default","name":"d"}`
 )
 
+// ready is the status of a Deployment that is.
+const ready = `{"observedGeneration":1,"replicas":2,"readyReplicas":2,"updatedReplicas":2,"availableReplicas":2,"conditions":[{"type":"Available","status":"True"}]}`
+
 func TestReconcile(t *testing.T) {
 	type objects = []*unstructured.Unstructured
-	ready := `{"observedGeneration":1,"replicas":2,"readyReplicas":2,"updatedReplicas":2,"availableReplicas":2,"conditions":[{"type":"Available","status":"True"}]}`
 	readyIs := `"status":{"availableReplicas":2,"generation":1,"observedGeneration":1,"readyReplicas":2,"replicas":2,"updatedReplicas":2}`
 	thing := obj(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"namespace":"default","name":"a"}}`)
 	elsewhere := ours(config("a"), "")
@@ -510,6 +512,42 @@ func TestNewestWins(t *testing.T) {
 	step("but not for ever: there may be no controller.", pause, `{"replicas":4,"observedGeneration":0}`, 1, 0)
 	step("And again.", pause, `{"replicas":5,"observedGeneration":0}`, 0, pause)
 	step("And again.", pause, `{"replicas":5,"observedGeneration":0}`, 1, 0)
+}
+
+func TestOnTheWay(t *testing.T) {
+	w := newWorld(t, aCluster(), aWork(t, []*unstructured.Unstructured{deployment(0, "")}))
+	replicas := 0
+	// step lets time pass, then one more replica be seen, or all of them be ready, and says what comes of that.
+	step := func(reason string, passes time.Duration, ready string, wantPatches int, wantWait time.Duration) {
+		t.Helper()
+		w.now = w.now.Add(passes)
+		replicas++
+		if ready == "" {
+			ready = fmt.Sprintf(`{"observedGeneration":1,"replicas":%d}`, replicas)
+		}
+		w.member.put(deployment(1, ready))
+		result, err := w.reconcile(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		patches, _ := w.take()
+		if len(patches) != wantPatches || result.RequeueAfter != wantWait {
+			t.Errorf("%s\n%d writes, comes back after %s", reason, len(patches), result.RequeueAfter)
+		}
+	}
+	const ms = time.Millisecond
+	step("What is seen first is told at once.", 0, "", 1, 0)
+	step("A step is told after the shortest pause,", pause, "", 1, 0)
+	step("the next one waits longer,", pause, "", 0, 500*ms)
+	step("until its time has come,", 500*ms, "", 1, 0)
+	step("and so on,", time.Second, "", 0, time.Second)
+	step("longer each time,", time.Second, "", 1, 0)
+	step("but not for ever longer.", longestPause, "", 1, 0)
+	step("The longest pause is that.", longestPause-time.Second, "", 0, time.Second)
+	step("That all is well waits for nothing.", 0, ready, 1, 0)
+	step("What goes wrong then is told after the shortest pause.", pause, "", 1, 0)
+	step("What comes after a while is news again,", giveUp, "", 1, 0)
+	step("and its next step is not late.", pause, "", 1, 0)
 }
 
 func TestCacheThatLags(t *testing.T) {

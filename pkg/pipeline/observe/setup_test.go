@@ -148,10 +148,10 @@ func TestSweep(t *testing.T) {
 	w := newWindows()
 	w.now = func() time.Time { return now }
 	key := func(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
-	w.wrote(key("a"), "1")
+	w.wrote(key("a"), "1", true)
 	w.hold(key("b"))
 	now = now.Add(giveUp)
-	w.wrote(key("c"), "1")
+	w.wrote(key("c"), "1", true)
 	if _, ok := w.works[key("a")]; ok || len(w.works) != 2 {
 		t.Errorf("what has been quiet is forgotten, what is put off is not: %v", w.works)
 	}

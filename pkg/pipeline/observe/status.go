@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -133,6 +134,11 @@ func dropNulls(value any) (dropped bool) {
 		}
 	}
 	return dropped
+}
+
+// isHealthy reports whether all objects are.
+func isHealthy(statuses []workv1alpha1.ManifestStatus) bool {
+	return !slices.ContainsFunc(statuses, func(s workv1alpha1.ManifestStatus) bool { return s.Health != workv1alpha1.ResourceHealthy })
 }
 
 // isUnsettled reports whether an object is about to get a status that says more:

@@ -13,6 +13,10 @@ const (
 	// pause is how long after a write nothing more is written about a Work, and
 	// how long an object that is about to get a status is given for that.
 	pause = 500 * time.Millisecond
+	// longestPause is what the pause grows to while an object is on its way: each
+	// step of a rollout is told, but not so many that they slow the rollout down.
+	// That it has become healthy waits for none of it.
+	longestPause = 4 * time.Second
 	// giveUp is how long the cache is waited for to see what was written.
 	giveUp = 10 * time.Second
 )
@@ -34,6 +38,8 @@ type window struct {
 	held bool
 	// version is the one of the Work that was written, else "".
 	version string
+	// rest is for how long nothing more is written that is not the end of it.
+	rest time.Duration
 }
 
 func newWindows() *windows {
@@ -59,6 +65,18 @@ func (w *windows) wait(work types.NamespacedName, version string) time.Duration 
 	return 0
 }
 
+// rest returns how long to wait before one more step of a Work on its way is
+// written; 0 is now.
+func (w *windows) rest(work types.NamespacedName) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	is, ok := w.works[work]
+	if !ok || is.held {
+		return 0
+	}
+	return max(0, is.rest-w.now().Sub(is.opened))
+}
+
 // hold opens a window for something that is better not written yet. It returns
 // false if that was put off already.
 func (w *windows) hold(work types.NamespacedName) bool {
@@ -67,17 +85,25 @@ func (w *windows) hold(work types.NamespacedName) bool {
 	if w.works[work].held {
 		return false
 	}
-	w.works[work] = window{opened: w.now(), held: true}
+	w.works[work] = window{opened: w.now(), held: true, rest: w.works[work].rest}
 	return true
 }
 
-// wrote opens a window after a write.
-func (w *windows) wrote(work types.NamespacedName, version string) {
+// wrote opens a window after a write. done says that it was the end of what the
+// object was on its way to.
+func (w *windows) wrote(work types.NamespacedName, version string, done bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.now()
 	w.sweep(now)
-	w.works[work] = window{opened: now, version: version}
+	next := window{opened: now, version: version}
+	if !done {
+		next.rest = pause
+		if last := w.works[work]; now.Sub(last.opened) < giveUp {
+			next.rest = min(max(pause, 2*last.rest), longestPause)
+		}
+	}
+	w.works[work] = next
 }
 
 // close ends a window: there is nothing to write.

@@ -21,8 +21,8 @@ import (
 // always told. What is told of Works, which are our own, has a limit of its own, so
 // that it never keeps off what is told of users' objects.
 const (
-	successesAtOnce, successesPerSecond = 300, 5
-	onWorksAtOnce, onWorksPerSecond     = 100, 2
+	successesAtOnce, successesPerSecond = 200, 1
+	onWorksAtOnce, onWorksPerSecond     = 50, 0.2
 )
 
 // WithEvents returns a manager whose events of one object and reason are told
