@@ -61,7 +61,10 @@ func NewCmd(s genericiooptions.IOStreams, program string) *cobra.Command {
 			bash-completion package.
 
 			Called as a plugin, this program is completed through kubectl_complete-karmada, which
-			must be in PATH beside it.`),
+			must be in PATH beside it.
+
+			Names come from the control plane and from members. What is not known after 250 ms is not
+			offered; KARMADACTL_COMPLETION_TIMEOUT=1s allows for more, over a long line.`),
 		Example: templates.Examples(`
 			# Load completion into the current bash
 			source <(` + program + ` completion bash)

@@ -54,7 +54,7 @@ func complete(cmd *cobra.Command, f *factory.Factory, s genericiooptions.IOStrea
 	var dryRun bool
 	cmd.SilenceUsage, cmd.DisableFlagsInUseLine = true, true
 	cmd.Args = oneCluster
-	cmd.ValidArgsFunction = f.CompleteClusters
+	cmd.ValidArgsFunction = f.CompleteOneCluster
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := toOptions(f, s, args[0], cordon, dryRun)
 		if err != nil {

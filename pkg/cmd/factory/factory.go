@@ -95,12 +95,6 @@ func (f *Factory) AddKubeconfigFlag(fs *pflag.FlagSet) {
 	fs.StringVar(&f.conn.kubeconfig, "kubeconfig", f.conn.kubeconfig, "Path to the kubeconfig file to use for CLI requests.")
 }
 
-// LimitTime bounds every request of clients made from now on, for shell
-// completion, where a user waits at the prompt.
-func (f *Factory) LimitTime(d time.Duration) {
-	f.conn.timeout = d
-}
-
 // connection is the RESTClientGetter below a Factory: one kubeconfig, one
 // context, one server.
 type connection struct {
@@ -114,6 +108,7 @@ type connection struct {
 	prefer     string // the context to take before the current one
 	namespace  string
 	timeout    time.Duration
+	until      time.Time       // when a prompt stops waiting
 	within     <-chan struct{} // ends waits for files
 	// pipePatience is another than the usual one, for tests.
 	pipePatience time.Duration
@@ -152,10 +147,10 @@ func (c *connection) restConfig(watch func(*connection, server) func(http.RoundT
 	cfg.QPS, cfg.Burst = qps, burst
 	cfg.UserAgent = fmt.Sprintf("karmadactl/%s (%s/%s)", version.Get().GitVersion, runtime.GOOS, runtime.GOARCH)
 	cfg.WarningHandler = c.warnings
-	if c.timeout > 0 {
-		cfg.Timeout = c.timeout
-	}
 	server := describe(cfg)
+	if c.timeout > 0 {
+		cfg.Wrap(within(c.timeout))
+	}
 	cfg.Wrap(watch(c, server))
 	c.mu.Lock()
 	c.server = server.url

@@ -102,3 +102,31 @@ func (a *awaited) Close() error {
 	defer a.wait.end()
 	return a.ReadCloser.Close()
 }
+
+// within ends requests after limit, as the timeout of a rest.Config would: when that is over, client-go complains on
+// stderr.
+func within(limit time.Duration) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return wrapped{next: next, roundTripper: func(req *http.Request) (*http.Response, error) {
+			ctx, cancel := context.WithTimeout(req.Context(), limit)
+			resp, err := next.RoundTrip(req.WithContext(ctx))
+			if err != nil {
+				cancel()
+				return nil, err
+			}
+			resp.Body = &limited{ReadCloser: resp.Body, cancel: cancel}
+			return resp, nil
+		}}
+	}
+}
+
+// limited is the body of an answer that has to come in time.
+type limited struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (l *limited) Close() error {
+	defer l.cancel()
+	return l.ReadCloser.Close()
+}

@@ -53,11 +53,11 @@ func AddScopeFlag(cmd *cobra.Command, s *Scope, allowed ...Scope) error {
 		*s = ScopeKarmada
 	}
 	cmd.Flags().VarP(s, "operation-scope", "s", fmt.Sprintf("Used to control the operation scope of the command. The optional values are %s. Defaults to %s.", list(allowed), *s))
-	values := make([]cobra.Completion, 0, len(allowed))
+	names := make([]string, 0, len(allowed))
 	for _, a := range allowed {
-		values = append(values, string(a))
+		names = append(names, string(a))
 	}
-	err := cmd.RegisterFlagCompletionFunc("operation-scope", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	err := cmd.RegisterFlagCompletionFunc("operation-scope", values(names...))
 	if err != nil {
 		return fmt.Errorf("complete --operation-scope of %s: %w", cmd.Name(), err)
 	}

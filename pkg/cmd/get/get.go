@@ -15,7 +15,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	kubectlget "k8s.io/kubectl/pkg/cmd/get"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
-	"k8s.io/kubectl/pkg/util/completion"
 	"k8s.io/kubectl/pkg/util/templates"
 
 	"github.com/karmadactl/karmadactl/pkg/cmd/factory"
@@ -75,7 +74,7 @@ func NewCmd(f *factory.Factory, s genericiooptions.IOStreams, program string) (*
 		SuggestFor:            []string{"list", "ls"},
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
-		ValidArgsFunction:     completion.ResourceTypeAndNameCompletionFunc(f),
+		ValidArgsFunction:     flags.complete(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Within(cmd.Context())
 			o, err := flags.ToOptions(cmd, f, s, program, args)

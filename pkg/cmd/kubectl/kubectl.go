@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/util/completion"
 	"k8s.io/kubectl/pkg/util/templates"
 
 	"github.com/karmadactl/karmadactl/pkg/cmd/factory"
@@ -66,7 +67,8 @@ func (s Set) adapt(v verb) (*cobra.Command, error) {
 	}
 	cmd.DisableFlagsInUseLine = true
 
-	if err := v.reshape(cmd); err != nil {
+	completions, err := v.reshape(cmd)
+	if err != nil {
 		return nil, err
 	}
 	flags := cmd.Flags()
@@ -80,7 +82,10 @@ func (s Set) adapt(v verb) (*cobra.Command, error) {
 	if err := s.Factory.RegisterCompletions(cmd); err != nil {
 		return nil, err
 	}
-	if err := s.addReach(cmd, v.reach, choice); err != nil {
+	if cmd.Flag("container") != nil {
+		completions["container"] = completion.ContainerCompletionFunc(choice)
+	}
+	if err := s.addReach(cmd, v.reach, choice, completions); err != nil {
 		return nil, err
 	}
 	s.rewrite(cmd)
@@ -90,17 +95,26 @@ func (s Set) adapt(v verb) (*cobra.Command, error) {
 
 // reshape gives cmd the flags of the contract: those of kubectl without the
 // dropped ones, the renamed ones under their new name, with the contract's
-// defaults.
-func (v verb) reshape(cmd *cobra.Command) error {
-	had := cmd.Flags()
-	cmd.ResetFlags()
+// defaults. It returns what completes their values, which is to be registered
+// anew.
+func (v verb) reshape(cmd *cobra.Command) (map[string]cobra.CompletionFunc, error) {
+	had, completions := cmd.Flags(), make(map[string]cobra.CompletionFunc)
 	for _, f := range flagsOf(had) {
-		if v.drops(f.Name) {
+		if complete, ok := cmd.GetFlagCompletionFunc(f.Name); ok && !v.drops(f.Name) {
+			completions[f.Name] = complete
+		}
+	}
+	cmd.ResetFlags()
+	for _, theirs := range flagsOf(had) {
+		if v.drops(theirs.Name) {
 			continue
 		}
+		// A copy: cobra remembers what completes a flag by its address.
+		ours := *theirs
+		f := &ours
 		if value, ok := v.values[f.Name]; ok {
 			if err := f.Value.Set(value); err != nil {
-				return fmt.Errorf("set the default of --%s: %w", f.Name, err)
+				return nil, fmt.Errorf("set the default of --%s: %w", f.Name, err)
 			}
 			f.DefValue = value
 		}
@@ -113,7 +127,7 @@ func (v verb) reshape(cmd *cobra.Command) error {
 		}
 		cmd.Flags().AddFlag(f)
 	}
-	return nil
+	return completions, nil
 }
 
 // rewrite makes help speak of the program that the user called. Field managers

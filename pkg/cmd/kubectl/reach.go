@@ -35,10 +35,11 @@ type target struct {
 	choice  *factory.Choice
 }
 
-// addReach gives cmd the flags of r, and chooses by them before it runs.
-func (s Set) addReach(cmd *cobra.Command, r reach, choice *factory.Choice) error {
+// addReach gives cmd the flags of r, and chooses by them before it runs, or
+// before completions of its flags are asked for.
+func (s Set) addReach(cmd *cobra.Command, r reach, choice *factory.Choice, completions map[string]cobra.CompletionFunc) error {
 	if !r.cluster {
-		return nil
+		return s.register(cmd, completions)
 	}
 	t := &target{reach: r, fleet: fleet.Fleet{Factory: s.Factory}, choice: choice}
 	if len(r.scopes) > 0 {
@@ -58,13 +59,32 @@ func (s Set) addReach(cmd *cobra.Command, r reach, choice *factory.Choice) error
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		return t.choose(cmd.Context(), cmd.Flags().Changed("operation-scope"))
 	}
-	if complete := cmd.ValidArgsFunction; complete != nil {
-		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	there := func(complete cobra.CompletionFunc) cobra.CompletionFunc {
+		return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			// What exists in a member that is not named yet, or is not there, nobody knows.
 			if t.choose(cmd.Context(), cmd.Flags().Changed("operation-scope")) != nil {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
 			return complete(cmd, args, typed)
+		}
+	}
+	if complete := cmd.ValidArgsFunction; complete != nil {
+		cmd.ValidArgsFunction = there(complete)
+	}
+	for name, complete := range completions {
+		completions[name] = there(complete)
+	}
+	return s.register(cmd, completions)
+}
+
+// register completes flags of cmd, with an end.
+func (s Set) register(cmd *cobra.Command, completions map[string]cobra.CompletionFunc) error {
+	for name, complete := range completions {
+		if cmd.Flags().Lookup(name) == nil {
+			continue // it has another name now
+		}
+		if err := cmd.RegisterFlagCompletionFunc(name, s.Factory.Bounded(complete)); err != nil {
+			return fmt.Errorf("complete --%s: %w", name, err)
 		}
 	}
 	return nil

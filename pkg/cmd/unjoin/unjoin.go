@@ -61,7 +61,7 @@ func NewCmd(f *factory.Factory, s genericiooptions.IOStreams, program string) (*
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
 		Args:                  factory.OneClusterName,
-		ValidArgsFunction:     f.CompleteClusters,
+		ValidArgsFunction:     f.CompleteOneCluster,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Within(cmd.Context())
 			o, err := flags.ToOptions(f, s, args[0])

@@ -58,7 +58,7 @@ func NewCmd(f *factory.Factory, s genericiooptions.IOStreams, program string) *c
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
 		Args:                  oneClusterName,
-		ValidArgsFunction:     cobra.NoFileCompletions,
+		ValidArgsFunction:     f.CompleteOneClusterAt("karmada-config", "karmada-context"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := flags.ToOptions(f, s, args[0])
 			if err != nil {
