@@ -62,6 +62,10 @@ test: build lint unit e2e ## run every check and every test
 bench: build ## measure: a small form of every scenario
 	go run ./test/bench
 
+.PHONY: krew
+krew: ## build the archives and the manifest of a release for krew, in _output/krew
+	tools/krew.sh build '$(VERSION)' $(OUT)/krew '$(LDFLAGS)'
+
 .PHONY: up
 up: build ## start a control plane on this host, in _run, and show that it works
 	test/up.sh $(BIN) $(RUN)
