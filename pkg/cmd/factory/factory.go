@@ -4,6 +4,7 @@
 package factory
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -110,6 +111,7 @@ type connection struct {
 	timeout    time.Duration
 	until      time.Time       // when a prompt stops waiting
 	within     <-chan struct{} // ends waits for files
+	reads      context.Context // ends all requests; nil if nothing does
 	// pipePatience is another than the usual one, for tests.
 	pipePatience time.Duration
 
@@ -150,6 +152,11 @@ func (c *connection) restConfig(watch func(*connection, server) func(http.RoundT
 	server := describe(cfg)
 	if c.timeout > 0 {
 		cfg.Wrap(within(c.timeout))
+	}
+	if c.reads != nil {
+		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return wrapped{next: next, roundTripper: (&patience{ctx: c.reads, next: next}).RoundTrip}
+		})
 	}
 	cfg.Wrap(watch(c, server))
 	c.mu.Lock()

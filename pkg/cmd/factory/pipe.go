@@ -16,6 +16,13 @@ const pipePatience = 10 * time.Second
 // Within has waits for files end when ctx does. Without it they end by time alone.
 func (f *Factory) Within(ctx context.Context) { f.conn.within = ctx.Done() }
 
+// ReadWithin has all requests to the control plane end with ctx, too, those of kubectl's packages among them, which know
+// no context. It is for commands that change nothing: others may have to put something right after they are told to end.
+func (f *Factory) ReadWithin(ctx context.Context) {
+	f.Within(ctx)
+	f.conn.reads = ctx
+}
+
 // readPipes returns what comes through the one of files that is a pipe, as shells make them of <(command). It can be read
 // once, and nobody may be at its other end. nil means that all are files.
 func (c *connection) readPipes(files []string) ([]byte, error) {

@@ -57,7 +57,7 @@ func NewCmd(f *factory.Factory, s genericiooptions.IOStreams, program string) (*
 		Args:                  explanation.OneObject,
 		ValidArgsFunction:     completion.ResourceTypeAndNameCompletionFunc(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.Within(cmd.Context())
+			f.ReadWithin(cmd.Context())
 			o, err := flags.ToOptions(f, s, program, args)
 			if err != nil {
 				return err
