@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 )
@@ -120,5 +121,56 @@ func TestKrewTakesNoOtherVersion(t *testing.T) {
 		if out, err := exec.Command("../../tools/krew.sh", "fill", version, t.TempDir()).CombinedOutput(); err == nil {
 			t.Errorf("version %q is taken: %s", version, out)
 		}
+	}
+}
+
+// Archives have what a plugin needs, and the same source makes the same ones. A compiler that writes down what it is to
+// build for stands in for Go: to build six times is not what is tried here.
+func TestKrewArchives(t *testing.T) {
+	for _, tool := range []string{"tar", "gzip", "sha256sum"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("releases are made where %s is: %v", tool, err)
+		}
+	}
+	bin := t.TempDir()
+	compiler := "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\necho \"$GOOS $GOARCH\" >\"$2\" && chmod +x \"$2\"\n"
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(compiler), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	first, second := t.TempDir(), t.TempDir()
+	for _, dir := range []string{first, second} {
+		if out, err := exec.Command("../../tools/krew.sh", "build", "v1.2.3", dir).CombinedOutput(); err != nil {
+			t.Fatalf("make the archives: %v\n%s", err, out)
+		}
+	}
+	for platform, want := range map[string]string{
+		"linux-arm64":   "LICENSE kubectl-karmada kubectl_complete-karmada",
+		"darwin-amd64":  "LICENSE kubectl-karmada kubectl_complete-karmada",
+		"windows-amd64": "LICENSE kubectl-karmada.exe",
+	} {
+		archive := filepath.Join(first, "kubectl-karmada-"+platform+".tar.gz")
+		out, err := exec.Command("tar", "-tzf", archive).Output()
+		if err != nil {
+			t.Fatalf("list %s: %v", archive, err)
+		}
+		if got := strings.Join(strings.Fields(strings.ReplaceAll(string(out), "./", "")), " "); got != want {
+			t.Errorf("the archive for %s has %q, want %q", platform, got, want)
+		}
+		program, err := exec.Command("tar", "-xzOf", archive, "./"+strings.Fields(want)[1]).Output()
+		if err != nil || strings.TrimSpace(string(program)) != strings.ReplaceAll(platform, "-", " ") {
+			t.Errorf("the program for %s is one for %q: %v", platform, program, err)
+		}
+	}
+	one, err := os.ReadFile(filepath.Join(first, "karmada.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.ReadFile(filepath.Join(second, "karmada.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(one), string(other)); diff != "" {
+		t.Errorf("made twice, the checksums differ:\n%s", diff)
 	}
 }
