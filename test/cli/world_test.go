@@ -91,6 +91,9 @@ func before(e examples.Example) string {
 			karmadactl delete pod valid-pod --now --ignore-not-found
 			karmadactl create -f valid-pod.yaml`
 	case "apply":
+		if strings.HasSuffix(args[1], "-last-applied") {
+			return `karmadactl apply -f deploy.yaml`
+		}
 		return `karmadactl delete -f manifest.yaml -f pod.json --ignore-not-found
 			karmadactl delete -k dir --ignore-not-found
 			karmadactl delete propagationpolicies --all`
