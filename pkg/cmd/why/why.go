@@ -21,6 +21,7 @@ import (
 	"github.com/karmadactl/karmadactl/pkg/cmd/explanation"
 	"github.com/karmadactl/karmadactl/pkg/cmd/factory"
 	"github.com/karmadactl/karmadactl/pkg/cmd/host"
+	"github.com/karmadactl/karmadactl/pkg/cmd/kubectl"
 	"github.com/karmadactl/karmadactl/pkg/interpreter"
 )
 
@@ -59,10 +60,13 @@ func NewCmd(f *factory.Factory, s genericiooptions.IOStreams, program string) (*
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.ReadWithin(cmd.Context())
 			o, err := flags.ToOptions(f, s, program, args)
-			if err != nil {
-				return err
+			if err == nil {
+				err = o.Run(cmd.Context())
 			}
-			return o.Run(cmd.Context())
+			if err != nil && cmd.Context().Err() != nil {
+				return kubectl.Interrupted()
+			}
+			return err
 		},
 	}
 	f.AddConnectionFlags(cmd.Flags())
