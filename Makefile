@@ -53,7 +53,7 @@ unit: ## run the tests of single packages
 
 .PHONY: e2e
 e2e: build ## run the tests that start real processes
-	go test -count=1 -p 1 -timeout 40m ./test/e2e/... ./test/chaos/... ./test/aggregated/... ./test/fleet/... ./test/propagation/... ./test/admission/... ./test/scheduling/...
+	go test -count=1 -p 1 -timeout 40m ./test/e2e/... ./test/chaos/... ./test/aggregated/... ./test/fleet/... ./test/propagation/... ./test/admission/... ./test/scheduling/... ./test/cli/...
 
 .PHONY: test
 test: build lint unit e2e ## run every check and every test
