@@ -118,6 +118,9 @@ func (v verb) reshape(cmd *cobra.Command) (map[string]cobra.CompletionFunc, erro
 			}
 			f.DefValue = value
 		}
+		if usage, ok := v.usages[f.Name]; ok {
+			f.Usage = usage
+		}
 		if name, ok := v.rename[f.Name]; ok {
 			// kubectl's name goes on working, for hands that know it.
 			old := *f

@@ -33,6 +33,7 @@ type verb struct {
 	drop       []string          // kubectl's flags that the contract does not have
 	rename     map[string]string // kubectl's name of a flag: the contract's
 	values     map[string]string // defaults that are not kubectl's
+	usages     map[string]string // what flags are for, where kubectl's text speaks of what we do not have
 	namespaced bool              // has -n, --namespace
 	inherited  bool              // sub-commands have the connection flags too
 	reach      reach
@@ -50,6 +51,7 @@ func (s Set) verbs() []verb {
 			command:    func(f cmdutil.Factory) *cobra.Command { return explain.NewCmdExplain(s.Program, f, streams) },
 			use:        "explain TYPE [--recursive=FALSE|TRUE] [--api-version=api-version-group] [--output=plaintext|plaintext-openapiv2]",
 			drop:       []string{"max-depth"},
+			usages:     map[string]string{"recursive": "Print the fields of fields."},
 			namespaced: true,
 			reach:      reach{scopes: oneMember, cluster: true},
 			complete:   firstOnly(typeAndName),
