@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/policy/v1alpha1"
@@ -123,6 +124,17 @@ func Expected(spec *workv1alpha2.ResourceBindingSpec) []string {
 // (spec: behaviour/00).
 func IsWorkload(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return spec.Replicas > 0 || spec.ReplicaRequirements != nil || len(spec.Components) > 0
+}
+
+// IsScheduled reports whether there is a scheduler that looks after a binding: a
+// policy or another manager stands behind it, and nobody has suspended that
+// (spec: behaviour/04 4.2).
+func IsScheduled(b Object) bool {
+	spec, labels := b.BindingSpec(), b.GetLabels()
+	if spec.Suspension != nil && ptr.Deref(spec.Suspension.Scheduling, false) {
+		return false
+	}
+	return labels[names.PropagationPolicyIDLabel] != "" || labels[names.ClusterPropagationPolicyIDLabel] != "" || labels[names.BindingManagedByLabel] != ""
 }
 
 // IsDecided reports whether the clusters that a binding names are an answer,

@@ -7,6 +7,7 @@ const (
 	EventCreateExecutionSpaceSucceed    = "CreateExecutionSpaceSucceed"
 	EventRemoveExecutionSpaceFailed     = "RemoveExecutionSpaceFailed"
 	EventRemoveExecutionSpaceSucceed    = "RemoveExecutionSpaceSucceed"
+	EventClusterHeld                    = "ClusterHeld" // ours: it is deleted, and something keeps it
 	EventTaintClusterFailed             = "TaintClusterFailed"
 	EventTaintClusterSucceed            = "TaintClusterSucceed"
 	EventSyncImpersonationConfigSucceed = "SyncImpersonationConfigSucceed"

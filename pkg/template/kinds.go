@@ -121,6 +121,9 @@ func (s *Store) find(ctx context.Context, gvk schema.GroupVersionKind) error {
 // resolve asks the API server how a kind is reached, and remembers it. A kind
 // that is not served, or cannot be propagated, is meta.IsNoMatchError.
 func (s *Store) resolve(ctx context.Context, gvk schema.GroupVersionKind) (kind, error) {
+	if !isNameOfKind(gvk) {
+		return kind{}, noMatch(gvk)
+	}
 	list, err := s.discovery.ServerResourcesForGroupVersionWithContext(ctx, gvk.GroupVersion().String())
 	if apierrors.IsNotFound(err) {
 		return kind{}, noMatch(gvk)
@@ -139,6 +142,13 @@ func (s *Store) resolve(ctx context.Context, gvk schema.GroupVersionKind) (kind,
 		return k, nil
 	}
 	return kind{}, noMatch(gvk)
+}
+
+// isNameOfKind reports whether there can be such a kind. What users mistype, as in
+// "apiVersion: apps", is none, and asking the API server for it fails in ways that
+// say nothing: without a group there is v1 only.
+func isNameOfKind(gvk schema.GroupVersionKind) bool {
+	return gvk.Kind != "" && gvk.Version != "" && (gvk.Group != "" || gvk.Version == "v1")
 }
 
 // propagatable reports whether objects can be followed and cleaned up

@@ -101,6 +101,27 @@ func TestLateKind(t *testing.T) {
 	}
 }
 
+// Who mistypes a kind selects nothing. What an API server says to such a question
+// must not keep a policy from going.
+func TestMistypedKind(t *testing.T) {
+	a := newAPI(t, configMaps)
+	a.answer(func(w http.ResponseWriter, r *http.Request) bool {
+		known := strings.HasPrefix(r.URL.Path, "/api/v1")
+		if !known {
+			http.Error(w, "no such list", http.StatusInternalServerError)
+		}
+		return !known
+	})
+	s := newTestStore(t, a)
+	start(t, s)
+	for text, kind := range map[string]string{"apps": "Deployment", "a/b/c": "Deployment", "": "Deployment", "zz/": "Thing", "v1": "", "v2": "ConfigMap"} {
+		gvk := schema.FromAPIVersionAndKind(text, kind)
+		if _, err := s.ListClaimed(t.Context(), gvk, "", "label", "id"); !meta.IsNoMatchError(err) {
+			t.Errorf("apiVersion %q, kind %q: %v", text, kind, err)
+		}
+	}
+}
+
 func TestDiscoveryFails(t *testing.T) {
 	a := newAPI(t, configMaps, widgets)
 	s := newTestStore(t, a)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/karmadactl/karmadactl/pkg/apis"
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
+	policyv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/policy/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/binding"
@@ -115,6 +116,13 @@ func globalBinding(name string, clusters ...string) *workv1alpha2.ClusterResourc
 	return b
 }
 
+// scheduled has a scheduler look after a binding.
+func scheduled[B binding.Object](b B) B {
+	b.SetLabels(map[string]string{names.PropagationPolicyIDLabel: "p"})
+	b.BindingSpec().Placement = &policyv1alpha1.Placement{}
+	return b
+}
+
 func targets(clusters []string) []workv1alpha2.TargetCluster {
 	var t []workv1alpha2.TargetCluster
 	for _, c := range clusters {
@@ -149,14 +157,13 @@ func newWorld(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) *
 }
 
 // reconciler returns a Reconciler without a cache in between.
-func (w *world) reconciler(unassign bool) *Reconciler {
+func (w *world) reconciler() *Reconciler {
 	return &Reconciler{
-		client:   w.client,
-		live:     w.client,
-		record:   w.record,
-		now:      func() time.Time { return epoch },
-		unassign: unassign,
-		leaving:  newNameSet(),
+		client:  w.client,
+		live:    w.client,
+		record:  w.record,
+		now:     func() time.Time { return epoch },
+		leaving: newNameSet(),
 	}
 }
 

@@ -24,10 +24,9 @@ type Reconciler struct {
 	client client.Client
 	// live reads from the API server. What is deleted, or let go, depends on what
 	// is there now, not on a cache.
-	live     client.Reader
-	record   events.EventRecorder
-	now      func() time.Time
-	unassign bool
+	live   client.Reader
+	record events.EventRecorder
+	now    func() time.Time
 	// leaving are the clusters whose removal is under way.
 	leaving *nameSet
 }

@@ -91,7 +91,7 @@ func TestReconcileLive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, tc.funcs, tc.objects...)
 			c, _ := read(t, w.client, member())
-			_, err := w.reconciler(true).Reconcile(t.Context(), c)
+			_, err := w.reconciler().Reconcile(t.Context(), c)
 			if !errors.Is(err, tc.err) {
 				t.Fatalf("got error %v, want %v\n%s", err, tc.err, tc.reason)
 			}
@@ -163,7 +163,7 @@ func TestConflict(t *testing.T) {
 			}
 			w.writes = 0
 
-			if _, err := w.reconciler(true).Reconcile(t.Context(), seen); err != nil {
+			if _, err := w.reconciler().Reconcile(t.Context(), seen); err != nil {
 				t.Fatal(err)
 			}
 			c, _ := read(t, w.client, member())
@@ -188,7 +188,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 	if err := w.client.Delete(t.Context(), seen.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.reconciler(true).Reconcile(t.Context(), seen); err != nil {
+	if _, err := w.reconciler().Reconcile(t.Context(), seen); err != nil {
 		t.Errorf("a Cluster that is gone is no error: %v", err)
 	}
 	if _, found := read(t, w.client, space(true)); found {

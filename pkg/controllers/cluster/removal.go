@@ -30,7 +30,7 @@ const removalRetry = 10 * time.Second
 //   - its Works go first, one by one, while the namespace is still whole: an
 //     agent has its rights by a Role in it, and loses them when that goes;
 //   - then the namespace, if we made it;
-//   - meanwhile the cluster is taken out of bindings, or somebody else does it.
+//   - meanwhile the cluster is taken out of bindings, by their scheduler or by us.
 func (r *Reconciler) remove(ctx context.Context, c *clusterv1alpha1.Cluster) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(c, names.ClusterFinalizer) {
 		r.leaving.remove(c.Name)
@@ -42,7 +42,7 @@ func (r *Reconciler) remove(ctx context.Context, c *clusterv1alpha1.Cluster) (re
 	if err != nil {
 		r.record.Eventf(c, nil, corev1.EventTypeWarning, names.EventRemoveExecutionSpaceFailed, "RemoveExecutionSpace", "%s", err.Error())
 	}
-	unbound, bindErr := r.leaveBindings(ctx, c.Name)
+	unbound, bindErr := r.leaveBindings(ctx, c)
 	if err := errors.Join(err, bindErr); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -164,6 +164,9 @@ func (r *Reconciler) release(ctx context.Context, w *workv1alpha1.Work) error {
 		return nil
 	}
 	err := r.client.Patch(ctx, after, client.MergeFromWithOptions(w, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) {
+		return nil // the event of what has changed it brings us back
+	}
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("release Work %s/%s of a cluster that does not answer: %w", w.Namespace, w.Name, err)
 	}

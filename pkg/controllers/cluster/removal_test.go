@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -46,7 +48,6 @@ func TestRemove(t *testing.T) {
 		reason    string
 		cluster   *clusterv1alpha1.Cluster
 		objects   []client.Object
-		keep      bool // bindings are the scheduler's
 		passes    int
 		works     []string
 		namespace bool
@@ -119,22 +120,22 @@ func TestRemove(t *testing.T) {
 			works:   []string{"a deleted"}, namespace: true,
 		},
 		"Bound": {
-			reason:  "While a binding has the cluster, the scheduler has not moved it yet.",
-			cluster: member(deleted), objects: []client.Object{newBinding("b", "m1", "m2")}, keep: true, passes: 3,
+			reason:  "While a binding has the cluster, its scheduler has not moved it yet.",
+			cluster: member(deleted), objects: []client.Object{scheduled(newBinding("b", "m1", "m2"))}, passes: 3,
 		},
 		"BoundGlobally": {
 			reason:  "Bindings of both scopes count.",
-			cluster: member(deleted), objects: []client.Object{globalBinding("b", "m1")}, keep: true, passes: 3,
+			cluster: member(deleted), objects: []client.Object{scheduled(globalBinding("b", "m1"))}, passes: 3,
 		},
 		"BoundElsewhere": {
 			reason:  "Bindings of other clusters do not.",
-			cluster: member(deleted), objects: []client.Object{newBinding("b", "m2")}, keep: true, passes: 1, gone: true,
+			cluster: member(deleted), objects: []client.Object{scheduled(newBinding("b", "m2"))}, passes: 1, gone: true,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, interceptor.Funcs{}, append(tc.objects, tc.cluster)...)
-			r := w.reconciler(!tc.keep)
+			r := w.reconciler()
 			for range tc.passes {
 				c, found := read(t, w.client, member())
 				if !found {
@@ -171,7 +172,7 @@ func TestRemove(t *testing.T) {
 // not be taken for gone.
 func TestRemoveLooksLive(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, member(deleted, ready(metav1.ConditionTrue)), space(true), work("a"))
-	r := w.reconciler(true)
+	r := w.reconciler()
 	r.client = interceptor.NewClient(w.client, interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return nil },
 	})
@@ -207,7 +208,7 @@ func TestOrphanRewritten(t *testing.T) {
 			return c.Delete(ctx, o, opts...)
 		},
 	}, member(deleted, ready(metav1.ConditionTrue), cascade(names.CascadeOrphan)), space(true), work("a", preserving))
-	r := w.reconciler(true)
+	r := w.reconciler()
 	for _, want := range []string{"a", "a preserving", "a deleted preserving"} {
 		c, _ := read(t, w.client, member())
 		if _, err := r.Reconcile(t.Context(), c); err != nil {
@@ -219,10 +220,15 @@ func TestOrphanRewritten(t *testing.T) {
 	}
 }
 
+// TestUnassign has bindings that no scheduler moves: of what a policy has released,
+// or whose scheduling is suspended, or that somebody has made by hand.
 func TestUnassign(t *testing.T) {
-	w := newWorld(t, interceptor.Funcs{}, member(deleted),
-		newBinding("two", "m1", "m2"), newBinding("one", "m1"), newBinding("other", "m2"), globalBinding("global", "m1"))
-	r := w.reconciler(true)
+	suspended := scheduled(newBinding("one", "m1"))
+	suspended.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: ptr.To(true)}
+	unplaced := scheduled(globalBinding("global", "m1"))
+	unplaced.Spec.Placement = nil
+	w := newWorld(t, interceptor.Funcs{}, member(deleted), newBinding("two", "m1", "m2"), suspended, newBinding("other", "m2"), unplaced)
+	r := w.reconciler()
 	for range 2 {
 		c, _ := read(t, w.client, member())
 		if _, err := r.Reconcile(t.Context(), c); err != nil {
@@ -242,6 +248,37 @@ func TestUnassign(t *testing.T) {
 	}
 	if _, found := read(t, w.client, member()); found {
 		t.Error("the Cluster is free to go once no binding has it")
+	}
+}
+
+// TestHeld has a scheduler that does not run: who waits for the cluster to go is told
+// what for, once.
+func TestHeld(t *testing.T) {
+	mine := scheduled(newBinding("mine", "m1"))
+	mine.Spec.SchedulerName = "mine"
+	w := newWorld(t, interceptor.Funcs{}, member(deleted), scheduled(globalBinding("g", "m1")),
+		scheduled(newBinding("a", "m1")), scheduled(newBinding("b", "m1")), mine, newBinding("free", "m1"))
+	r := w.reconciler()
+	now := epoch
+	r.now = func() time.Time { return now }
+	pass := func() []string {
+		c, _ := read(t, w.client, member())
+		if _, err := r.Reconcile(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		return w.events()
+	}
+	if events := pass(); events != nil {
+		t.Errorf("a scheduler has a moment to move what it has: %v", events)
+	}
+	now = now.Add(removalRetry)
+	want := []string{"Warning ClusterHeld The cluster stays until its bindings have left it: ResourceBinding default/a (scheduler default-scheduler), " +
+		"ResourceBinding default/b (scheduler default-scheduler), ResourceBinding default/mine (scheduler mine), and 1 more. See that their scheduler runs."}
+	if diff := cmp.Diff(want, pass()); diff != "" {
+		t.Errorf("then it is told (-want +got):\n%s", diff)
+	}
+	if events := pass(); events != nil {
+		t.Errorf("once: %v", events)
 	}
 }
 
@@ -265,7 +302,7 @@ func TestUnassignConflict(t *testing.T) {
 			return c.Patch(ctx, o, p, opts...)
 		},
 	}, member(deleted), newBinding("b", "m1", "m2"))
-	r := w.reconciler(true)
+	r := w.reconciler()
 	for _, want := range []string{"m1 m2 m3", "m2 m3"} {
 		c, _ := read(t, w.client, member())
 		if _, err := r.Reconcile(t.Context(), c); err != nil {
@@ -285,7 +322,7 @@ func TestRemoveFails(t *testing.T) {
 		},
 	}, member(deleted), space(true), work("a"), newBinding("b", "m1"))
 	c, _ := read(t, w.client, member())
-	if _, err := w.reconciler(true).Reconcile(t.Context(), c); !errors.Is(err, errBoom) {
+	if _, err := w.reconciler().Reconcile(t.Context(), c); !errors.Is(err, errBoom) {
 		t.Errorf("got error %v", err)
 	}
 	want := []string{"Warning RemoveExecutionSpaceFailed delete Works in karmada-es-m1: boom"}
@@ -305,7 +342,7 @@ func TestSuccessorKeepsItsFinalizer(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, successor)
 	former := member(deleted)
 	former.ResourceVersion = "1"
-	if _, err := w.reconciler(false).Reconcile(t.Context(), former); err != nil {
+	if _, err := w.reconciler().Reconcile(t.Context(), former); err != nil {
 		t.Fatal(err)
 	}
 	got := &clusterv1alpha1.Cluster{}

@@ -37,10 +37,6 @@ const settle = 100 * time.Millisecond
 type Options struct {
 	// RateLimiter slows down what is tried again; nil is the library's default.
 	RateLimiter workqueue.TypedRateLimiter[reconcile.Request]
-	// Unassign takes a leaving cluster out of bindings. Without it a scheduler
-	// must, and the Cluster waits for that.
-	Unassign bool
-
 	// MonitorPeriod is how often the leases of pull mode clusters are looked at.
 	MonitorPeriod time.Duration
 	// MonitorGracePeriod is how long an agent may be silent before its cluster's
@@ -55,12 +51,11 @@ type Options struct {
 // the indices of binding.Index. Both run on the leader.
 func Setup(mgr manager.Manager, o Options) error {
 	r := &Reconciler{
-		client:   mgr.GetClient(),
-		live:     mgr.GetAPIReader(),
-		record:   mgr.GetEventRecorder(Name),
-		now:      time.Now,
-		unassign: o.Unassign,
-		leaving:  newNameSet(),
+		client:  mgr.GetClient(),
+		live:    mgr.GetAPIReader(),
+		record:  mgr.GetEventRecorder(Name),
+		now:     time.Now,
+		leaving: newNameSet(),
 	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(Name).

@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/utils/ptr"
 
 	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	policyv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/policy/v1alpha1"
@@ -20,15 +19,11 @@ import (
 // isOurs reports whether a binding is for this scheduler to place
 // (spec: behaviour/04 4.2).
 func isOurs(b binding.Object, scheduler string) bool {
-	spec, labels := b.BindingSpec(), b.GetLabels()
-	name := spec.SchedulerName
+	name := b.BindingSpec().SchedulerName
 	if name == "" {
 		name = names.DefaultScheduler
 	}
-	if name != scheduler || spec.Suspension != nil && ptr.Deref(spec.Suspension.Scheduling, false) {
-		return false
-	}
-	return labels[names.PropagationPolicyIDLabel] != "" || labels[names.ClusterPropagationPolicyIDLabel] != "" || labels[names.BindingManagedByLabel] != ""
+	return name == scheduler && binding.IsScheduled(b)
 }
 
 // A cause is why a binding is scheduled; metrics call it the schedule type.
