@@ -132,6 +132,8 @@ func TestPodStages(t *testing.T) {
 		return func(p *corev1.Pod) { p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &now, &grace }
 	}
 	job := []metav1.OwnerReference{{Kind: "Job", Name: "j"}}
+	containersReady := corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionTrue}
+	notReady := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "NodeNotReady"}
 
 	cases := map[string]struct {
 		reason  string
@@ -231,6 +233,33 @@ func TestPodStages(t *testing.T) {
 				p.Finalizers, p.Status.Phase = []string{"batch.kubernetes.io/job-tracking"}, corev1.PodFailed
 			},
 			want: "Failed",
+		},
+		"NodeIsBack": {
+			reason: "What the node controller says of a pod whose node is silent is not true any more.",
+			change: func(p *corev1.Pod) {
+				p.Status.Phase, p.Status.Conditions = corev1.PodRunning, []corev1.PodCondition{containersReady, notReady}
+			},
+			played: []string{"pod-ready-again"},
+			want:   "Running Ready=True",
+		},
+		"GateOpen": {
+			reason: "Also with gates, when they are open.",
+			change: func(p *corev1.Pod) {
+				p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "gate"}}
+				p.Status.Phase = corev1.PodRunning
+				p.Status.Conditions = []corev1.PodCondition{containersReady, notReady, {Type: "gate", Status: corev1.ConditionTrue}}
+			},
+			played: []string{"pod-ready-again"},
+			want:   "Running Ready=True",
+		},
+		"GateClosed": {
+			reason: "Whoever keeps a gate says when the pod is ready.",
+			change: func(p *corev1.Pod) {
+				p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "gate"}}
+				p.Status.Phase = corev1.PodRunning
+				p.Status.Conditions = []corev1.PodCondition{containersReady, notReady, {Type: "gate", Status: corev1.ConditionFalse}}
+			},
+			want: "Running Ready=False",
 		},
 		"DeletedHalf": {
 			reason:  "A deletion that an API server did not finish is asked for again.",
