@@ -137,7 +137,9 @@ func after(e examples.Example) string {
 		return "karmadactl taint clusters member1 member2 dedicated=after:NoSchedule --overwrite && karmadactl taint clusters member1 member2 dedicated-"
 	case "promote":
 		if len(args) > 1 && args[1] == "crd" {
-			return "karmadactl demote gadget/one -n shop; karmadactl demote crd/gadgets.example.com"
+			return `karmadactl demote gadget/one -n shop
+				karmadactl demote crd/gadgets.example.com
+				karmadactl delete crd gadgets.example.com --kubeconfig=member1.config`
 		}
 	}
 	return ""

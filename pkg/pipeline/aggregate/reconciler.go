@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	configv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/config/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
@@ -66,10 +68,12 @@ func (r *Reconciler[B]) Reconcile(ctx context.Context, b B) (reconcile.Result, e
 		if wait := r.pace.wait(key, complete); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
+		before := b.BindingStatus().AggregatedStatus
 		if err := r.write(ctx, b, items); err != nil {
 			r.recordBinding(b, err)
 			return reconcile.Result{}, err
 		}
+		r.recordPulled(ctx, b, before, items)
 		r.pace.wrote(key)
 		r.recordBinding(b, nil)
 	} else {
@@ -231,10 +235,33 @@ func (r *Reconciler[B]) recordBinding(b B, err error) {
 	r.tell(b, err, fmt.Sprintf("Update %s(%s) with AggregatedStatus successfully.", binding.ScopeOf(b).Kind, name))
 }
 
+// recordPulled tells on the template what could not be applied in clusters in pull
+// mode: their agents have no rights where users' objects are (spec: behaviour/02
+// 2.5).
+func (r *Reconciler[B]) recordPulled(ctx context.Context, b B, before, items []workv1alpha2.AggregatedStatusItem) {
+	for _, i := range items {
+		told := slices.ContainsFunc(before, func(is workv1alpha2.AggregatedStatusItem) bool {
+			return is.ClusterName == i.ClusterName && is.AppliedMessage == i.AppliedMessage
+		})
+		if i.AppliedMessage == "" || told {
+			continue
+		}
+		var c clusterv1alpha1.Cluster
+		if err := r.client.Get(ctx, client.ObjectKey{Name: i.ClusterName}, &c); err != nil || c.Spec.SyncMode != clusterv1alpha1.Pull {
+			continue // one that is gone says nothing any more
+		}
+		r.record.Eventf(templateOf(b), nil, corev1.EventTypeWarning, names.EventSyncFailed, "Apply", "%s", brief.Note(i.AppliedMessage))
+	}
+}
+
 func (r *Reconciler[B]) recordTemplate(b B, err error) {
+	r.tell(templateOf(b), err, "Update the status of the template with that of the clusters successfully.")
+}
+
+// templateOf names what is bound, to tell something of it.
+func templateOf(b binding.Object) *corev1.ObjectReference {
 	ref := b.BindingSpec().Resource
-	template := &corev1.ObjectReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
-	r.tell(template, err, "Update the status of the template with that of the clusters successfully.")
+	return &corev1.ObjectReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
 }
 
 // tell tells of an outcome (spec: behaviour/02 2.4).

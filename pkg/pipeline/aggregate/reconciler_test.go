@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/cluster/v1alpha1"
 	workv1alpha1 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha1"
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
 	"github.com/karmadactl/karmadactl/pkg/binding"
@@ -73,7 +74,7 @@ func template(status string) *unstructured.Unstructured {
 func newWorld(t *testing.T, live *unstructured.Unstructured, b binding.Object, works ...workv1alpha1.Work) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(workv1alpha1.AddToScheme(scheme), workv1alpha2.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clusterv1alpha1.AddToScheme(scheme), workv1alpha1.AddToScheme(scheme), workv1alpha2.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{now: time.Unix(1000, 0), cached: live}
@@ -255,6 +256,38 @@ func TestReconcile(t *testing.T) {
 	}
 	if n := w.templateReplicas(t); n != 11 {
 		t.Errorf("the template has %d replicas", n)
+	}
+}
+
+// What an agent could not apply is told on the template from here: it has no rights
+// there. Who applies to clusters in push mode tells it itself.
+func TestPulledFails(t *testing.T) {
+	b := aBinding("m1", "m2")
+	refused := func(why string) func(*workv1alpha1.Work) { return applied(metav1.ConditionFalse, why) }
+	w := newWorld(t, template(`{}`), b, aWork("m1", refused("it is there")), aWork("m2", refused("it is there")))
+	for name, mode := range map[string]clusterv1alpha1.ClusterSyncMode{"m1": clusterv1alpha1.Push, "m2": clusterv1alpha1.Pull} {
+		c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: mode}}
+		if err := w.client.Create(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	failures := func() []string {
+		w.now = w.now.Add(time.Minute)
+		if _, err := w.reconcile(t, b); err != nil {
+			t.Fatal(err)
+		}
+		return slices.DeleteFunc(w.events, func(e string) bool { return !strings.HasPrefix(e, "template Warning") })
+	}
+	if diff := cmp.Diff([]string{"template Warning SyncFailed: it is there"}, failures()); diff != "" {
+		t.Errorf("once, for the one that pulls (-want +got):\n%s", diff)
+	}
+	w.update(t, "m1", ok(1))
+	if again := failures(); len(again) > 0 {
+		t.Errorf("what was told is not told again: %q", again)
+	}
+	w.update(t, "m2", refused("it is something else"))
+	if diff := cmp.Diff([]string{"template Warning SyncFailed: it is something else"}, failures()); diff != "" {
+		t.Errorf("another reason is (-want +got):\n%s", diff)
 	}
 }
 

@@ -341,10 +341,10 @@ func newWorld(t *testing.T, m *fakeMember, objects ...client.Object) *world {
 	}
 	w.Reconciler = &Reconciler{
 		client: w.control, live: w.control,
-		members:   func(context.Context, *clusterv1alpha1.Cluster) (Member, error) { return m, nil },
-		mine:      Options{}.mine,
-		unwatch:   func(_, work string) { delete(m.watched, work) },
-		record:    w.events,
+		members: func(context.Context, *clusterv1alpha1.Cluster) (Member, error) { return m, nil },
+		mine:    Options{}.mine,
+		unwatch: func(_, work string) { delete(m.watched, work) },
+		record:  w.events, tellsTemplates: true,
 		resources: resources, durations: durations,
 		ledger: newLedger(), waits: newWaits(), repairs: newRepairs(), written: newWritten(),
 		interpreter: interpreter.New(interpreter.Options{}),

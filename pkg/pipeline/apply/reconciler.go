@@ -59,8 +59,10 @@ type Reconciler struct {
 	mine        func(*clusterv1alpha1.Cluster) bool
 	interpreter Interpreter
 	record      events.EventRecorder
-	resources   *metrics.Resources
-	durations   *prometheus.HistogramVec
+	// tellsTemplates says that events may be made where templates are.
+	tellsTemplates bool
+	resources      *metrics.Resources
+	durations      *prometheus.HistogramVec
 
 	ledger  *ledger
 	waits   *waits
@@ -471,13 +473,17 @@ func (r *Reconciler) recordDispatching(w *workv1alpha1.Work, news bool) {
 }
 
 // recordApplied tells of the outcome on the Work, and on the templates that its
-// manifests come from.
+// manifests come from. An agent has no rights there: what it tells of a Work comes
+// to the template with the status of that.
 func (r *Reconciler) recordApplied(w *workv1alpha1.Work, err error) {
 	kind, reason, message := corev1.EventTypeNormal, names.EventSyncSucceed, appliedMessage
 	if err != nil {
 		kind, reason, message = corev1.EventTypeWarning, names.EventSyncFailed, brief.Note(err.Error())
 	}
 	r.record.Eventf(w, nil, kind, reason, "Apply", "%s", message)
+	if !r.tellsTemplates {
+		return
+	}
 	for _, manifest := range w.Spec.Workload.Manifests {
 		if u, err := decode(manifest); err == nil {
 			if template, ok := templateOf(u); ok {

@@ -107,20 +107,21 @@ func Setup(mgr manager.Manager, o Options) error {
 		return err
 	}
 	r := &Reconciler{
-		client:      mgr.GetClient(),
-		live:        mgr.GetAPIReader(),
-		members:     o.reach,
-		unwatch:     o.Pool.Release,
-		mine:        o.mine,
-		interpreter: o.Interpreter,
-		record:      mgr.GetEventRecorder(Name),
-		resources:   resources,
-		durations:   durations,
-		ledger:      newLedger(),
-		waits:       newWaits(),
-		repairs:     newRepairs(),
-		written:     newWritten(),
-		notes:       o.Notes,
+		client:         mgr.GetClient(),
+		live:           mgr.GetAPIReader(),
+		members:        o.reach,
+		unwatch:        o.Pool.Release,
+		mine:           o.mine,
+		interpreter:    o.Interpreter,
+		record:         mgr.GetEventRecorder(Name),
+		tellsTemplates: o.Cluster == "",
+		resources:      resources,
+		durations:      durations,
+		ledger:         newLedger(),
+		waits:          newWaits(),
+		repairs:        newRepairs(),
+		written:        newWritten(),
+		notes:          o.Notes,
 	}
 	lanes := newLanes(o.Concurrency)
 	workers := o.Concurrency
