@@ -156,10 +156,11 @@ func New(argv0 string, s genericiooptions.IOStreams) (*cobra.Command, *factory.F
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Name() == cobra.ShellCompRequestCmd || cmd.Name() == cobra.ShellCompNoDescRequestCmd {
 				f.LimitTime(promptPatience(os.Getenv(completionTimeoutEnv)))
 			}
+			return factory.CheckClusterFlags(cmd.Flags())
 		},
 	}
 	cmd.SetIn(s.In)

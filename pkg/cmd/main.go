@@ -55,15 +55,15 @@ func Main(args []string, s genericiooptions.IOStreams) int {
 // context: they end with the first, as kubectl does.
 func cancelOnSignal(root *cobra.Command) (stop func()) {
 	release := func() {}
-	before := root.PersistentPreRun
-	root.PersistentPreRun = func(cmd *cobra.Command, args []string) {
+	before := root.PersistentPreRunE
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if !kubectl.Owns(cmd) {
 			ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			context.AfterFunc(ctx, cancel)
 			cmd.SetContext(ctx)
 			release = cancel
 		}
-		before(cmd, args)
+		return before(cmd, args)
 	}
 	return func() { release() }
 }

@@ -96,6 +96,9 @@ func (f *Factory) AddKubeconfigFlag(fs *pflag.FlagSet) {
 	fs.StringVar(&f.conn.kubeconfig, "kubeconfig", f.conn.kubeconfig, "Path to the kubeconfig file to use for CLI requests.")
 }
 
+// Warn tells the user of something that is no error, once, as API servers do.
+func (f *Factory) Warn(text string) { f.conn.warnings.HandleWarningHeader(299, "-", text) }
+
 // connection is the RESTClientGetter below a Factory: one kubeconfig, one
 // context, one server.
 type connection struct {

@@ -77,3 +77,22 @@ func list(scopes []Scope) string {
 	}
 	return text
 }
+
+// CheckClusterFlags refuses flags that are to name member clusters, and are empty:
+// what an unset variable of a script leaves must not mean the control plane, or all.
+func CheckClusterFlags(fs *pflag.FlagSet) error {
+	for _, name := range []string{"cluster", "clusters"} {
+		f := fs.Lookup(name)
+		if f == nil || !f.Changed {
+			continue
+		}
+		named := []string{f.Value.String()}
+		if many, ok := f.Value.(pflag.SliceValue); ok {
+			named = many.GetSlice()
+		}
+		if len(named) == 0 || slices.Contains(named, "") {
+			return fmt.Errorf("the cluster cannot be empty: --%s needs names of member clusters", name)
+		}
+	}
+	return nil
+}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,9 +43,12 @@ type Fleet struct {
 }
 
 // AddPatienceFlag adds --cluster-timeout to cmd.
-func (f *Fleet) AddPatienceFlag(cmd *cobra.Command) {
-	f.Patience = DefaultPatience
-	cmd.Flags().DurationVar(&f.Patience, "cluster-timeout", f.Patience, "How long a member cluster may take to answer each request before the command goes on without it. 0 means for ever.")
+func (f *Fleet) AddPatienceFlag(cmd *cobra.Command) { AddPatienceFlag(cmd.Flags(), &f.Patience) }
+
+// AddPatienceFlag adds --cluster-timeout to the flags of a command that asks one
+// member.
+func AddPatienceFlag(fs *pflag.FlagSet, patience *time.Duration) {
+	fs.DurationVar(patience, "cluster-timeout", DefaultPatience, "How long a member cluster may take to answer each request before the command goes on without it. 0 means for ever.")
 }
 
 // Names returns the clusters that are named, or all when none is. The contract
@@ -72,8 +76,12 @@ func (f *Fleet) Find(ctx context.Context, named []string) (existing, missing []s
 		return nil, nil, err // says what the server said; Explain adds why
 	}
 	all := make(map[string]bool, len(list.Items))
-	for _, c := range list.Items {
+	for i := range list.Items {
+		c := &list.Items[i]
 		all[c.Name] = true
+		if len(named) == 0 || slices.Contains(named, c.Name) {
+			f.warnLeaving(c)
+		}
 	}
 	if len(named) == 0 {
 		return slices.Sorted(maps.Keys(all)), nil, nil
@@ -100,10 +108,19 @@ func (f *Fleet) Member(ctx context.Context, name string) (cmdutil.Factory, error
 	if err != nil {
 		return nil, err
 	}
-	if _, err := client.Get(ctx, name, metav1.GetOptions{}); err != nil {
+	c, err := client.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
 		return nil, err
 	}
+	f.warnLeaving(c)
 	return f.Through(ctx, name), nil
+}
+
+// warnLeaving says what is behind the odd answers of a member whose access goes.
+func (f *Fleet) warnLeaving(c *metav1.PartialObjectMetadata) {
+	if !c.DeletionTimestamp.IsZero() {
+		f.Factory.Warn(fmt.Sprintf("cluster %s is being deleted: it may let nobody in any more, or lack what it had", c.Name))
+	}
 }
 
 // Through returns the way to a member that is known to exist.

@@ -3,7 +3,6 @@ package promote
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,7 +40,11 @@ func (f *Flags) member(ctx context.Context, c *factory.Factory, plane *rest.Conf
 		return nil, fmt.Errorf("cluster %s is leaving the control plane: nothing can be promoted from it", f.Cluster)
 	}
 	if f.ClusterKubeconfig == "" {
-		return newSource(cluster, throughProxy(plane, f.Cluster))
+		cfg, err := c.Through(ctx, factory.ThroughOptions{Cluster: f.Cluster, Patience: f.Patience}).ToRESTConfig()
+		if err != nil {
+			return nil, err
+		}
+		return newSource(cluster, cfg)
 	}
 	way := c.Member(factory.MemberOptions{
 		Name: f.Cluster, Kubeconfig: f.ClusterKubeconfig, Context: f.ClusterContext, PreferContext: f.Cluster,
@@ -76,13 +79,6 @@ func isMember(ctx context.Context, cfg *rest.Config, cluster *clusterv1alpha1.Cl
 			source, id, cluster.Name, cluster.Spec.ID)
 	}
 	return nil
-}
-
-// throughProxy returns the way to a cluster through the control plane.
-func throughProxy(plane *rest.Config, cluster string) *rest.Config {
-	cfg := rest.CopyConfig(plane)
-	cfg.Host = strings.TrimSuffix(cfg.Host, "/") + "/apis/" + clusterv1alpha1.GroupVersion.String() + "/clusters/" + cluster + "/proxy"
-	return cfg
 }
 
 // newSource returns a cluster with the kinds that it serves, and their short names.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karmadactl/karmadactl/pkg/cmd/factory"
+	"github.com/karmadactl/karmadactl/pkg/cmd/fleet"
 	"github.com/karmadactl/karmadactl/pkg/interpreter"
 	"github.com/karmadactl/karmadactl/pkg/promotion"
 )
@@ -93,12 +95,14 @@ func NewCmd(f *factory.Factory, s genericiooptions.IOStreams, program string) (*
 	f.AddConnectionFlags(cmd.Flags())
 	f.AddNamespaceFlag(cmd.Flags())
 	flags.AddFlags(cmd.Flags())
+	fleet.AddPatienceFlag(cmd.Flags(), &flags.Patience)
 	return cmd, errors.Join(f.RegisterCompletions(cmd), cmd.RegisterFlagCompletionFunc("cluster", f.CompleteClusters))
 }
 
 // Flags hold what the user typed, and nothing else.
 type Flags struct {
 	Cluster                           string
+	Patience                          time.Duration // with the cluster, for each request; 0 is for ever
 	ClusterKubeconfig, ClusterContext string
 	AutoCreatePolicy                  bool
 	PolicyName                        string
