@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	workv1alpha2 "github.com/karmadactl/karmadactl/pkg/apis/work/v1alpha2"
+	"github.com/karmadactl/karmadactl/pkg/names"
 	"github.com/karmadactl/karmadactl/test/chaos/rig"
 	"github.com/karmadactl/karmadactl/test/fleetrig"
 )
@@ -125,6 +127,16 @@ func TestClusterLeaves(t *testing.T) {
 	shared.Control.Create(t, static)
 	settles(t, static, "it is on three", spread{"member1": 2, "member2": 2, "member3": 2})
 
+	released := place(t, namespace, "released", `{clusterAffinity: {clusterNames: [member1, member2]}}`)
+	settles(t, released, "it is on two", ones(1, 2))
+	shared.Control.Delete(t, policyFor(t, released, `{}`))
+	shared.Control.Await(t, bindingOf(released), "its policy lets it go", func(u *unstructured.Unstructured) error {
+		if u == nil || u.GetLabels()[names.PropagationPolicyIDLabel] != "" {
+			return errors.New("it is still the policy's")
+		}
+		return nil
+	})
+
 	t.Cleanup(func() {
 		if t.Failed() { // others need it
 			if err := shared.Join(context.WithoutCancel(t.Context()), "member2"); err != nil {
@@ -140,6 +152,9 @@ func TestClusterLeaves(t *testing.T) {
 	settles(t, static, "others take over", spread{"member1": 3, "member3": 3})
 	shared.Control.Await(t, bindingOf(alone), "there is no other", fleetrig.All(goes(spread{}), decided(workv1alpha2.ReasonNoClusterFit, "clusters are available: 2 "+noAffinity)))
 	shared.Members[1].Await(t, alone, "it left with the cluster", fleetrig.IsGone)
+	shared.Control.Await(t, bindingOf(released), "what no scheduler moves leaves, too", goes(ones(1)))
+	shared.Members[1].Await(t, released, "it left with the cluster", fleetrig.IsGone)
+	shared.Members[0].Await(t, released, "it stays where it was", fleetrig.IsOurs)
 
 	if err := shared.Join(t.Context(), "member2"); err != nil {
 		t.Fatal(err)
@@ -150,7 +165,7 @@ func TestClusterLeaves(t *testing.T) {
 	settles(t, everywhere, "the cluster is back", ones(1, 2, 3))
 	settles(t, alone, "its cluster is back", ones(2))
 	shared.Control.Await(t, bindingOf(divided), "it stays where it is", fleetrig.All(goes(spread{"member1": 6}), success()))
-	for _, u := range []*unstructured.Unstructured{everywhere, alone, divided, static} {
+	for _, u := range []*unstructured.Unstructured{everywhere, alone, divided, static, released} {
 		remove(t, u)
 	}
 	if out := shared.Karmadactl(t, "get", "clusters"); strings.Count(out, "member") != 3 {
