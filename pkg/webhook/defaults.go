@@ -3,6 +3,7 @@ package webhook
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -98,21 +99,38 @@ func (d Defaults) Work(was, w *workv1alpha1.Work) error {
 	if !w.DeletionTimestamp.IsZero() {
 		return nil // it is not applied any more
 	}
+	var errs []error
 	for i, m := range w.Spec.Workload.Manifests {
-		u := &unstructured.Unstructured{}
-		if err := u.UnmarshalJSON(m.Raw); err != nil {
-			if unchanged(was, i, m) {
-				continue // who changes something else need not mend it
+		u, err := readManifest(m)
+		if err != nil {
+			if !unchanged(was, i, m) { // who changes something else need not mend it
+				errs = append(errs, fmt.Errorf("spec.workload.manifests[%d] is no object that can be applied: %w", i, err))
 			}
-			return fmt.Errorf("spec.workload.manifests[%d] is no object that can be applied: %w", i, err)
+			continue
 		}
 		raw, err := json.Marshal(binding.Manifest(w, u).Object)
 		if err != nil {
-			return fmt.Errorf("write spec.workload.manifests[%d]: %w", i, err)
+			errs = append(errs, fmt.Errorf("write spec.workload.manifests[%d]: %w", i, err))
+			continue
 		}
 		w.Spec.Workload.Manifests[i] = workv1alpha1.Manifest{RawExtension: runtime.RawExtension{Raw: raw}}
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// readManifest reads an object that has all that it needs to be found on a member.
+func readManifest(m workv1alpha1.Manifest) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(m.Raw); err != nil {
+		return nil, err
+	}
+	switch {
+	case u.GetAPIVersion() == "":
+		return nil, errors.New("it has no apiVersion")
+	case u.GetName() == "":
+		return nil, errors.New("it has no metadata.name")
+	}
+	return u, nil
 }
 
 // unchanged says whether a manifest is as it was.

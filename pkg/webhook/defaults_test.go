@@ -443,8 +443,12 @@ func TestWorkThatWasUnreadable(t *testing.T) {
 }
 
 func TestWorkUnreadable(t *testing.T) {
-	err := fixed().Work(nil, work(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`, `{"metadata":{"name":"d"}}`))
-	if err == nil || !strings.Contains(err.Error(), "spec.workload.manifests[1]") {
-		t.Errorf("got %v, want an error that says which manifest has no kind", err)
+	err := fixed().Work(nil, work(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`,
+		`{"metadata":{"name":"d"}}`, `{"kind":"X","metadata":{"name":"e"}}`, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{}}`))
+	for _, want := range []string{"spec.workload.manifests[1]", "spec.workload.manifests[2] is no object that can be applied: it has no apiVersion",
+		"spec.workload.manifests[3] is no object that can be applied: it has no metadata.name"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error that says %q, of all that are wrong at once", err, want)
+		}
 	}
 }
