@@ -100,7 +100,11 @@ func before(e examples.Example) string {
 	case "token":
 		return `karmadactl apply -f tokens.yaml`
 	case "taint":
-		return `karmadactl taint clusters member1 member2 dedicated=before:NoSchedule --overwrite`
+		const tainted = `karmadactl taint clusters member1 member2 dedicated=before:NoSchedule --overwrite`
+		if strings.Contains(e.Lines[0], "=") && !strings.Contains(e.Lines[0], "--overwrite") {
+			return tainted + ` && karmadactl taint clusters member1 member2 dedicated-`
+		}
+		return tainted
 	case "promote":
 		if len(args) > 1 && args[1] == "crd" {
 			return shop + `karmadactl apply -f gadgets.yaml --kubeconfig=member1.config
