@@ -68,7 +68,7 @@ func (r *Reconciler[B]) Reconcile(ctx context.Context, b B) (reconcile.Result, e
 		if wait := r.pace.wait(key, complete); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
-		before := b.BindingStatus().AggregatedStatus
+		before := slices.Clone(b.BindingStatus().AggregatedStatus) // the answer to the write is read into b
 		if err := r.write(ctx, b, items); err != nil {
 			r.recordBinding(b, err)
 			return reconcile.Result{}, err

@@ -94,7 +94,11 @@ func newWorld(t *testing.T, live *unstructured.Unstructured, b binding.Object, w
 					return err
 				}
 			}
-			return c.SubResource(sub).Patch(ctx, o, p, opts...)
+			b, _ := o.(binding.Object)
+			former := b.BindingStatus().AggregatedStatus
+			err := c.SubResource(sub).Patch(ctx, o, p, opts...)
+			copy(former, b.BindingStatus().AggregatedStatus) // a client reads the answer into the memory of what it was given
+			return err
 		},
 	}).Build()
 	var objects []runtime.Object
