@@ -126,6 +126,12 @@ func IsWorkload(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return spec.Replicas > 0 || spec.ReplicaRequirements != nil || len(spec.Components) > 0
 }
 
+// SchedulerOf returns the name of the scheduler that a binding asks for
+// (spec: behaviour/04 4.2).
+func SchedulerOf(b Object) string {
+	return cmp.Or(b.BindingSpec().SchedulerName, names.DefaultScheduler)
+}
+
 // IsScheduled reports whether there is a scheduler that looks after a binding: a
 // policy or another manager stands behind it, and nobody has suspended that
 // (spec: behaviour/04 4.2).

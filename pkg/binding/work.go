@@ -237,6 +237,22 @@ func rawManifest(w *workv1alpha1.Work, object *unstructured.Unstructured) ([]byt
 	return raw, nil
 }
 
+// ReadManifest reads an object of a Work, which has all that it needs to be found
+// on a member.
+func ReadManifest(m workv1alpha1.Manifest) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(m.Raw); err != nil {
+		return nil, err
+	}
+	switch {
+	case u.GetAPIVersion() == "":
+		return nil, errors.New("it has no apiVersion")
+	case u.GetName() == "":
+		return nil, errors.New("it has no metadata.name")
+	}
+	return u, nil
+}
+
 // Manifest returns an object as a Work carries it: with the marks of that Work,
 // the lists of keys that are set from here, and of the rest what is Relevant
 // (spec: behaviour/01 1.5, 02 2.3, 2.9).

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -101,7 +100,7 @@ func (d Defaults) Work(was, w *workv1alpha1.Work) error {
 	}
 	var errs []error
 	for i, m := range w.Spec.Workload.Manifests {
-		u, err := readManifest(m)
+		u, err := binding.ReadManifest(m)
 		if err != nil {
 			if !unchanged(was, i, m) { // who changes something else need not mend it
 				errs = append(errs, fmt.Errorf("spec.workload.manifests[%d] is no object that can be applied: %w", i, err))
@@ -116,21 +115,6 @@ func (d Defaults) Work(was, w *workv1alpha1.Work) error {
 		w.Spec.Workload.Manifests[i] = workv1alpha1.Manifest{RawExtension: runtime.RawExtension{Raw: raw}}
 	}
 	return errors.Join(errs...)
-}
-
-// readManifest reads an object that has all that it needs to be found on a member.
-func readManifest(m workv1alpha1.Manifest) (*unstructured.Unstructured, error) {
-	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(m.Raw); err != nil {
-		return nil, err
-	}
-	switch {
-	case u.GetAPIVersion() == "":
-		return nil, errors.New("it has no apiVersion")
-	case u.GetName() == "":
-		return nil, errors.New("it has no metadata.name")
-	}
-	return u, nil
 }
 
 // unchanged says whether a manifest is as it was.

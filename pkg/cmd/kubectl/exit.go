@@ -1,6 +1,7 @@
 package kubectl
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,15 @@ type Exit struct {
 
 // Interrupted is how a command ends that was told to, as shells see SIGINT.
 func Interrupted() *Exit { return &Exit{Code: 130} }
+
+// OrInterrupted returns err, or that the command was told to end, if it was and
+// failed: whatever failed, that is why.
+func OrInterrupted(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return Interrupted()
+	}
+	return err
+}
 
 func (e *Exit) Error() string { return strings.TrimSuffix(e.Message, "\n") }
 

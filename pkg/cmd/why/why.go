@@ -63,10 +63,7 @@ func NewCmd(f *factory.Factory, s genericiooptions.IOStreams, program string) (*
 			if err == nil {
 				err = o.Run(cmd.Context())
 			}
-			if err != nil && cmd.Context().Err() != nil {
-				return kubectl.Interrupted()
-			}
-			return err
+			return kubectl.OrInterrupted(cmd.Context(), err)
 		},
 	}
 	f.AddConnectionFlags(cmd.Flags())

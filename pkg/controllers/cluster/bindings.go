@@ -49,11 +49,7 @@ func (r *Reconciler) tellHeld(c *clusterv1alpha1.Cluster, by []binding.Object) {
 	const most = 3
 	var some []string
 	for _, b := range by[:min(most, len(by))] {
-		scheduler := b.BindingSpec().SchedulerName
-		if scheduler == "" {
-			scheduler = names.DefaultScheduler
-		}
-		some = append(some, fmt.Sprintf("%s %s (scheduler %s)", binding.ScopeOf(b).Kind, client.ObjectKeyFromObject(b), scheduler))
+		some = append(some, fmt.Sprintf("%s %s (scheduler %s)", binding.ScopeOf(b).Kind, client.ObjectKeyFromObject(b), binding.SchedulerOf(b)))
 	}
 	if more := len(by) - len(some); more > 0 {
 		some = append(some, fmt.Sprintf("and %d more", more))

@@ -22,12 +22,9 @@ var errManifest = errors.New("read manifest")
 
 // decode reads a manifest. Its error is an errManifest.
 func decode(m workv1alpha1.Manifest) (*unstructured.Unstructured, error) {
-	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(m.Raw); err != nil {
+	u, err := binding.ReadManifest(m)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errManifest, err)
-	}
-	if u.GetName() == "" {
-		return nil, fmt.Errorf("%w: it has no metadata.name", errManifest)
 	}
 	return u, nil
 }

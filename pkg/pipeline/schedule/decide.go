@@ -19,11 +19,7 @@ import (
 // isOurs reports whether a binding is for this scheduler to place
 // (spec: behaviour/04 4.2).
 func isOurs(b binding.Object, scheduler string) bool {
-	name := b.BindingSpec().SchedulerName
-	if name == "" {
-		name = names.DefaultScheduler
-	}
-	return name == scheduler && binding.IsScheduled(b)
+	return binding.SchedulerOf(b) == scheduler && binding.IsScheduled(b)
 }
 
 // A cause is why a binding is scheduled; metrics call it the schedule type.
